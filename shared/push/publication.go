@@ -1,0 +1,15 @@
+package push
+
+// Publication is one entry of a Publish or PublishBatch call as it came in.
+type Publication struct {
+	// EntryID is the batch entry's id, "" for a single Publish.
+	EntryID string
+	Message string
+	// Subject is nil when absent.
+	Subject *string
+	// Structure is the MessageStructure parameter: "" or "json".
+	Structure  string
+	Attributes []Attribute
+	// GroupID and DeduplicationID belong to FIFO topics.
+	GroupID, DeduplicationID string
+}
