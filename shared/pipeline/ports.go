@@ -35,9 +35,10 @@ type Deliveries interface {
 	Create(ctx context.Context, d push.Delivery) (current push.Delivery, ok bool, err error)
 	// Settle writes d when the record is still (d.Attempt, Claimed) by d.Owner.
 	Settle(ctx context.Context, d push.Delivery) (current push.Delivery, ok bool, err error)
-	// Bury sets State to Dead and Target, when the record's attempt is still the
-	// given one. A missing record or a later attempt is no error.
-	Bury(ctx context.Context, key push.DeliveryKey, attempt int, target, reason string, now time.Time) error
+	// End sets State to the given end (Dead or Dropped), Target and Reason, when
+	// the record's attempt is still the given one. A missing record or another
+	// attempt is no error and changes nothing.
+	End(ctx context.Context, key push.DeliveryKey, attempt int, state push.State, target, reason string, now time.Time) error
 }
 
 // Slots reserves throttle slots.

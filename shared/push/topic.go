@@ -1,6 +1,9 @@
 package push
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Topic is what publishers address.
 type Topic struct {
@@ -65,8 +68,27 @@ type Subscription struct {
 	DeletedAt time.Time
 }
 
-// ID is the UUID at the end of the subscription's ARN.
-func (s Subscription) ID() string { return s.ARN[len(TopicOf(s.ARN))+1:] }
+// ID is the UUID at the end of the subscription's ARN, "" where there is none.
+func (s Subscription) ID() string {
+	topic := TopicOf(s.ARN)
+	if topic == "" {
+		return ""
+	}
+	return s.ARN[len(topic)+1:]
+}
 
 // Deleted reports whether s is a tombstone.
 func (s Subscription) Deleted() bool { return !s.DeletedAt.IsZero() }
+
+// SafeEndpoint is Endpoint without user-info, query and fragment, fit for logs.
+func (s Subscription) SafeEndpoint() string {
+	scheme, rest, ok := strings.Cut(s.Endpoint, "://")
+	if !ok {
+		return ""
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, _, _ = strings.Cut(rest, "?")
+	host, path, _ := strings.Cut(rest, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	return scheme + "://" + host + "/" + path
+}

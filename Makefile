@@ -1,0 +1,55 @@
+# The front desk: `make help` lists everything.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO        ?= go
+PYTHON    ?= python3
+CACHE     := .cache
+VENV      := $(CACHE)/venv
+VALIDATOR := $(CACHE)/validator
+LINT      := $(CACHE)/bin/golangci-lint
+LINT_VERSION := v2.15.0
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+
+.PHONY: help build run test unit race fuzz lint bench bench-quick validators sdktest clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+build: bin/postino ## build bin/postino
+
+bin/postino: $(shell find cmd shared -name '*.go' -not -name '*_test.go') go.mod
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/postino
+
+run: build ## serve on 127.0.0.1:4575 with a demonstration; Ctrl-C stops it
+	@exec bin/postino serve --demo --data data
+
+test: lint race sdktest validators ## everything CI runs: lint, unit tests under the race detector, real SDKs, signatures
+	@echo "postino: all tests passed"
+
+unit: ## unit tests, fast
+	$(GO) test ./...
+
+race: ## unit tests under the race detector
+	$(GO) test -race ./...
+
+lint: $(LINT) ## go vet, golangci-lint
+	$(GO) vet ./...
+	$(LINT) run ./...
+
+$(LINT):
+	@mkdir -p $(CACHE)/bin
+	GOBIN=$(CURDIR)/$(CACHE)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+FUZZTIME ?= 20s
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do \
+	  for name in $$(grep -oE '^func Fuzz[A-Za-z0-9_]*' $$f | cut -c6-); do \
+	    echo "== $$name in $$(dirname $$f)"; \
+	    $(GO) test ./$$(dirname $$f) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) || exit 1; \
+	  done; done
+
+clean: ## remove what the build made
+	rm -rf bin $(CACHE)

@@ -1,0 +1,126 @@
+// Package archtest holds the dependency rule: which package may know which.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A rule says what the packages under a path may import of this module and of
+// others. The first rule whose path matches counts.
+type rule struct {
+	path string
+	// own are allowed prefixes inside this module, without "postino/".
+	own []string
+	// outside are allowed prefixes of other modules; the standard library is
+	// always allowed.
+	outside []string
+}
+
+var (
+	pure     = []string{"shared/push"}
+	anything = []string{""}
+)
+
+var rules = []rule{
+	{"shared/push", nil, nil},
+	{"shared/deliverypolicy", pure, nil},
+	{"shared/redrivepolicy", pure, nil},
+	{"shared/outcome", pure, nil},
+	{"shared/envelope", pure, nil},
+	{"shared/signing", []string{"shared/push", "shared/envelope"}, nil},
+	{"shared/pipeline", []string{"shared/push", "shared/deliverypolicy", "shared/redrivepolicy", "shared/envelope"},
+		[]string{"github.com/google/uuid", "github.com/hashicorp/golang-lru"}},
+	{"shared/httpsend", []string{"shared/push", "shared/outcome", "shared/envelope"}, anything},
+	{"shared/snsapi", []string{"shared/push", "shared/deliverypolicy", "shared/redrivepolicy", "shared/envelope", "shared/pipeline"}, nil},
+	{"shared/telemetry", []string{"shared/push", "shared/pipeline"}, anything},
+	{"shared/config", []string{"shared/push", "shared/pipeline"}, nil},
+	{"shared/conformance", []string{"shared/push", "shared/pipeline", "shared/snsapi"}, anything},
+	{"shared/lambdaio", []string{"shared/push", "shared/pipeline", "shared/snsapi", "shared/conformance"}, []string{"github.com/aws/aws-lambda-go"}},
+	{"shared/operator", []string{"shared/push", "shared/pipeline", "shared/conformance", "shared/snsapi", "shared/telemetry"}, anything},
+	{"shared/embedded", []string{"shared/push", "shared/pipeline", "shared/snsapi", "shared/conformance", "shared/lambdaio", "shared/operator", "shared/embedded"}, anything},
+	{"cmd", anything, anything},
+	{"functions", anything, anything},
+	{"infra", anything, anything},
+	{"samples", anything, anything},
+}
+
+// adapters may be imported by themselves, cmd, functions and the bench only.
+var adapters = []string{"shared/embedded", "shared/aws"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func TestEveryPackageImportsOnlyWhatTheDependencyRuleAllows(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, "postino/")
+		i := slices.IndexFunc(rules, func(r rule) bool { return under(name, r.path) })
+		if i < 0 {
+			if name != "shared/archtest" {
+				t.Errorf("%s has no rule: add one that says what it may import", name)
+			}
+			continue
+		}
+		seen[rules[i].path] = true
+		for _, imported := range p.Imports {
+			if why := forbidden(rules[i], name, imported); why != "" {
+				t.Errorf("%s imports %s: %s", name, imported, why)
+			}
+		}
+	}
+	if !seen["shared/pipeline"] || !seen["shared/push"] {
+		t.Errorf("the listing misses packages; rules used: %v", seen)
+	}
+}
+
+func forbidden(r rule, name, imported string) string {
+	if inside, ok := strings.CutPrefix(imported, "postino/"); ok {
+		isAdapter := slices.ContainsFunc(adapters, func(a string) bool { return under(inside, a) })
+		if isAdapter && strings.HasPrefix(name, "shared/") && !under(name, "shared/embedded") {
+			return "only cmd and functions import adapters"
+		}
+		if under(inside, r.path) || slices.ContainsFunc(r.own, func(o string) bool { return under(inside, o) }) {
+			return ""
+		}
+		return "not among the packages it may know"
+	}
+	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+		return "" // standard library
+	}
+	if slices.ContainsFunc(r.outside, func(o string) bool { return strings.HasPrefix(imported, o) }) {
+		return ""
+	}
+	return "no other module's package is allowed here"
+}
+
+func under(name, path string) bool {
+	return path == "" || name == path || strings.HasPrefix(name, path+"/")
+}
+
+func packages(t *testing.T) (out []listed) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", "postino/...")
+	cmd.Dir = "../.."
+	b, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(b))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+}

@@ -1,0 +1,120 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"postino/shared/envelope"
+	"postino/shared/push"
+	"postino/shared/redrivepolicy"
+)
+
+// DeadLetterAttribute is the name of the one attribute of ours on a dead
+// letter; the rest of the message is exactly what would have been delivered.
+const DeadLetterAttribute = "Postino"
+
+// DeadLetterNote is the JSON value of that attribute: what one needs to
+// understand the letter and to send it again.
+type DeadLetterNote struct {
+	V            int    `json:"v"`
+	Subscription string `json:"subscription"`
+	Topic        string `json:"topic"`
+	MessageID    string `json:"messageId"`
+	Attempts     int    `json:"attempts"`
+	Status       int    `json:"status,omitempty"`
+	Fault        string `json:"fault,omitempty"`
+	Detail       string `json:"detail,omitempty"`
+	// Reason says why it is here; Refused why the subscription's own queue did
+	// not take it.
+	Reason  string `json:"reason"`
+	Refused string `json:"refused,omitempty"`
+	// Raw: the body is the message itself, not an SNS envelope.
+	Raw       bool      `json:"raw,omitempty"`
+	Published time.Time `json:"published"`
+	Redrives  int       `json:"redrives,omitempty"`
+	// Subject is kept for raw letters, whose body has no place for it.
+	Subject string `json:"subject,omitempty"`
+}
+
+// maxQueueAttributes is SQS's limit of attributes on a message.
+const maxQueueAttributes = 10
+
+// bury sends the dead letter, marks the record and lets the job go.
+// Confirmations carry a token and are never dead-lettered.
+func (d *Deliver) bury(ctx context.Context, r run, rec push.Delivery, a *push.Attempt) bool {
+	state, target := push.Dropped, ""
+	if r.job.Kind == push.Notification {
+		var err error
+		state = push.Dead
+		if target, err = d.deadLetter(ctx, r, rec); err != nil {
+			return d.stumble(ctx, r, err)
+		}
+	}
+	if err := d.Deliveries.End(ctx, rec.Key, rec.Attempt, state, target, rec.Reason, d.Now()); err != nil {
+		return d.stumble(ctx, r, err)
+	}
+	kind := EventDead
+	if state == push.Dropped {
+		kind = EventDropped
+	}
+	if a == nil && len(rec.Attempts) > 0 {
+		a = &rec.Attempts[len(rec.Attempts)-1]
+	}
+	if a != nil {
+		d.observeAttempt(kind, r, *a, time.Time{}, target)
+	}
+	return true
+}
+
+// deadLetter sends to the subscription's own queue, or where there is none or
+// it refuses for good, to the installation's DeadLetterQueue.
+func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (target string, err error) {
+	m := r.job.Message
+	if m.Signature.Value == "" && !r.target.sub.Raw {
+		if m.Signature, err = d.Signer.Sign(r.job.Kind, m, r.target.topic.Signature()); err != nil {
+			return "", err
+		}
+	}
+	body, attributes := envelope.DeadLetter(m, r.target.sub, d.Links)
+	note := DeadLetterNote{V: 1, Subscription: r.job.Subscription, Topic: m.TopicARN, MessageID: m.ID, Attempts: rec.Attempt,
+		Reason: rec.Reason, Raw: r.target.sub.Raw, Published: m.Timestamp, Redrives: r.job.Redrives}
+	if n := len(rec.Attempts); n > 0 {
+		last := rec.Attempts[n-1]
+		note.Status, note.Fault, note.Detail = last.Status, last.Fault, last.Detail
+	}
+	if note.Raw {
+		note.Subject = m.Subject
+	}
+	if own := r.target.sub.RedrivePolicy; own != "" {
+		p, err := redrivepolicy.Parse(own)
+		if err != nil {
+			return "", err
+		}
+		err = d.sendLetter(ctx, p.DeadLetterTargetARN, r, body, attributes, note)
+		if err == nil {
+			return p.DeadLetterTargetARN, nil
+		}
+		reason, final := Refused(err)
+		if !final {
+			return "", err
+		}
+		note.Refused = reason
+	}
+	return d.Names.DeadLetter, d.sendLetter(ctx, d.Names.DeadLetter, r, body, attributes, note)
+}
+
+func (d *Deliver) sendLetter(ctx context.Context, queue string, r run, body string, attributes []push.Attribute, note DeadLetterNote) error {
+	// The name is ours: a publisher's attribute of that name would pass for a note.
+	own := slices.DeleteFunc(slices.Clone(attributes), func(a push.Attribute) bool { return a.Name == DeadLetterAttribute })
+	out := Outgoing{Body: body, Attributes: own}
+	if len(own) < maxQueueAttributes {
+		b, err := json.Marshal(note)
+		if err != nil {
+			return err
+		}
+		out.Attributes = append(own, push.Attribute{Name: DeadLetterAttribute, Type: "String", Value: string(b)})
+	}
+	return d.Queues.Send(ctx, queue, []Outgoing{out})[0]
+}

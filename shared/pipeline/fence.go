@@ -1,0 +1,116 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"postino/shared/deliverypolicy"
+	"postino/shared/push"
+)
+
+// This file is the fencing protocol: what keeps a delivery from being lost or
+// forked when any step may crash, any queue message may come twice and any
+// lease may lapse under a live owner. Its three rules:
+//
+//  1. attempt n ≥ 2 is pushed only under a claim of (n), so of several copies
+//     of job(n) one goes on;
+//  2. an attempt is recorded before its successor is sent, and the successor is
+//     sent before the job is acknowledged, so a crash repeats and never loses;
+//  3. who finds (n) finished sends the successor again, since whoever finished
+//     it may have crashed before sending; copies are settled by rule 1.
+//
+// A first attempt that succeeds touches no record.
+
+// claim takes the right to push attempt n ≥ 2. A verdict, when not nil, says
+// how the job goes on instead.
+func (d *Deliver) claim(ctx context.Context, r run) (claim push.Delivery, verdict func() bool) {
+	if r.job.Attempt == 1 {
+		return push.Delivery{Key: r.job.Key(), Attempt: 1, CreatedAt: r.now}, nil
+	}
+	now := d.Now()
+	claim = push.Delivery{Key: r.job.Key(), Attempt: r.job.Attempt, State: push.Claimed, Owner: d.NewID(),
+		LeaseEnd: now.Add(d.RequestTimeout + leaseMargin), CreatedAt: now, UpdatedAt: now, Expires: now.Add(recordOutlives)}
+	current, ok, err := d.Deliveries.Claim(ctx, claim, now)
+	switch {
+	case err != nil:
+		return claim, func() bool { return d.stumble(ctx, r, err) }
+	case ok:
+		return current, nil
+	}
+	return claim, func() bool { return d.elsewhere(ctx, r, current) }
+}
+
+// settle records attempt a and sees to what follows.
+func (d *Deliver) settle(ctx context.Context, r run, claim push.Delivery, a push.Attempt, next deliverypolicy.Decision) bool {
+	if a.Number == 1 && next.Action == deliverypolicy.Done {
+		d.observeAttempt(EventDelivered, r, a, time.Time{}, "")
+		return true
+	}
+	rec := claim
+	rec.Remember(a)
+	rec.Reason, rec.UpdatedAt, rec.Expires = next.Reason, a.Ended, a.Ended.Add(recordOutlives)
+	rec.NextAt, rec.NextPhase = time.Time{}, ""
+	rec.State = push.Finished
+	switch next.Action {
+	case deliverypolicy.Done:
+		rec.State = push.Delivered
+	case deliverypolicy.Retry:
+		rec.NextAt, rec.NextPhase = next.At, string(next.Phase)
+	}
+	write := d.Deliveries.Settle
+	if a.Number == 1 {
+		write = d.Deliveries.Create
+	}
+	current, ok, err := write(ctx, rec)
+	switch {
+	case err != nil:
+		return d.stumble(ctx, r, err)
+	case !ok && a.Number == 1:
+		return d.elsewhere(ctx, r, current)
+	case !ok:
+		// The new owner may crash, and then this copy is the only one.
+		return d.comeBack(r, "another worker took over this attempt", nil)
+	case rec.State == push.Delivered:
+		d.observeAttempt(EventDelivered, r, a, time.Time{}, "")
+		return true
+	}
+	return d.follow(ctx, r, rec, &a)
+}
+
+// elsewhere decides a job whose record says that somebody else is ahead.
+func (d *Deliver) elsewhere(ctx context.Context, r run, current push.Delivery) bool {
+	n := r.job.Attempt
+	switch {
+	case current.Attempt > n || current.State.Ended():
+		return true // the chain lives elsewhere, or has ended
+	case current.Attempt == n && current.State == push.Finished:
+		return d.follow(ctx, r, current, nil)
+	case current.Attempt == n && current.State == push.Claimed:
+		return d.putBack(ctx, r, hold{until: current.LeaseEnd, reason: "another worker holds this attempt"})
+	default:
+		return d.comeBack(r, "the record is behind this job", nil)
+	}
+}
+
+// follow sends what comes after a finished attempt: the next job at its due
+// time, or the dead letter. a is nil when the attempt was somebody else's.
+func (d *Deliver) follow(ctx context.Context, r run, rec push.Delivery, a *push.Attempt) bool {
+	if rec.NextAt.IsZero() {
+		return d.bury(ctx, r, rec, a)
+	}
+	next := push.Job{Kind: r.job.Kind, Subscription: r.job.Subscription, Generation: r.job.Generation, Redrives: r.job.Redrives,
+		Message: r.job.Message, Attempt: rec.Attempt + 1, Phase: rec.NextPhase, NotBefore: rec.NextAt}
+	if err := d.later(ctx, next, rec.NextAt); err != nil {
+		return d.stumble(ctx, r, err)
+	}
+	if a != nil {
+		d.observeAttempt(EventRetry, r, *a, rec.NextAt, "")
+	}
+	return true
+}
+
+func (d *Deliver) observeAttempt(kind EventKind, r run, a push.Attempt, at time.Time, target string) {
+	e := d.event(kind, r)
+	e.Time, e.Attempt, e.At, e.Target, e.Reason = a.Ended, a, at, target, a.Reason
+	d.observe(e)
+}

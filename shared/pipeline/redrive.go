@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"postino/shared/envelope"
+	"postino/shared/push"
+)
+
+// Redrive sends dead letters again: to the same subscription, as a new
+// generation of the delivery.
+type Redrive struct {
+	Directory Directory
+	Queues    Queues
+	Names     QueueNames
+	Observer  Observer
+	Now       func() time.Time
+	// MaxRedrives is how often one message is sent again without force.
+	MaxRedrives int
+}
+
+// UnsendableError says why a letter cannot be sent again as it is.
+type UnsendableError struct{ Reason string }
+
+func (e *UnsendableError) Error() string { return e.Reason }
+
+// Handle is the event-source form: letters that cannot be sent again move to
+// DeadLetterQueue with the reason, or stay where they are if they came from
+// there. It returns the ids of the records that must come back.
+func (v *Redrive) Handle(ctx context.Context, records []Record) (failed []string) {
+	for _, r := range records {
+		err := v.Send(ctx, r, false)
+		if u, ok := errors.AsType[*UnsendableError](err); ok && queueName(r.Queue) != queueName(v.Names.DeadLetter) {
+			out := Outgoing{Body: r.Body, Attributes: withReason(r.Attributes, u.Reason)}
+			err = v.Queues.Send(ctx, v.Names.DeadLetter, []Outgoing{out})[0]
+		}
+		if err != nil {
+			v.observe(Event{Kind: EventFault, Lane: r.Queue, Err: err, Reason: "a dead letter was not sent again and stays"})
+			failed = append(failed, r.ID)
+		}
+	}
+	return failed
+}
+
+func withReason(attributes []push.Attribute, reason string) []push.Attribute {
+	if len(attributes) >= maxQueueAttributes {
+		return attributes
+	}
+	return append(append([]push.Attribute(nil), attributes...), push.Attribute{Name: "Reason", Type: "String", Value: reason})
+}
+
+// Send sends one letter again. An *UnsendableError is final; force lifts the
+// limit of redrives. After nil the letter may be acknowledged.
+func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
+	if queueName(r.Queue) == queueName(v.Names.Failed) {
+		return v.again(ctx, r)
+	}
+	j, err := v.job(r)
+	if err != nil {
+		return err
+	}
+	if j.Redrives > v.MaxRedrives && !force {
+		return &UnsendableError{fmt.Sprintf("it was sent again %d times already, the limit is %d", j.Redrives-1, v.MaxRedrives)}
+	}
+	sub, err := v.Directory.Subscription(ctx, j.Subscription, true)
+	if push.IsNotFound(err) || err == nil && sub.Deleted() {
+		return &UnsendableError{"its subscription no longer exists"}
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.Queues.Send(ctx, v.Names.Retry, []Outgoing{{Body: j.Encode(), Group: groupOf(j.Subscription)}})[0]; err != nil {
+		return err
+	}
+	v.observe(Event{Kind: EventRedriven, Subscription: j.Subscription, TopicARN: j.Message.TopicARN, MessageID: j.Message.ID,
+		Generation: j.Generation, Push: j.Kind, Lane: r.Queue, Reason: "a dead letter was sent again"})
+	return nil
+}
+
+// again returns a message of FailedJobsQueue to the queue it failed on: our own
+// failure, not an endpoint's, so the same attempt and the same page. Only that
+// queue is trusted to hold jobs; the body of a dead letter is a publisher's.
+func (v *Redrive) again(ctx context.Context, r Record) error {
+	j, err := push.DecodeJob(r.Body)
+	if err == nil {
+		j.Stumbles = 0
+		return v.Queues.Send(ctx, v.Names.Retry, []Outgoing{{Body: j.Encode(), Group: groupOf(j.Subscription)}})[0]
+	}
+	page, pageErr := decodePage(r.Body)
+	if pageErr == nil {
+		return v.Queues.Send(ctx, v.Names.Fanout, []Outgoing{page.outgoing()})[0]
+	}
+	return &UnsendableError{"it is neither a job nor a fan-out page that this build reads: " + err.Error()}
+}
+
+// job makes the new generation's first job of a dead letter.
+func (v *Redrive) job(r Record) (push.Job, error) {
+	note, noted := noteOf(r.Attributes)
+	m, err := envelope.Parse(r.Body)
+	switch {
+	case noted && note.Raw:
+		m = push.Message{ID: note.MessageID, TopicARN: note.Topic, Subject: note.Subject, Body: r.Body, Timestamp: note.Published.UTC()}
+		for _, a := range r.Attributes {
+			if a.Name != DeadLetterAttribute && a.Name != "Reason" {
+				m.Attributes = append(m.Attributes, a)
+			}
+		}
+	case err != nil:
+		return push.Job{}, &UnsendableError{"it is neither a job nor an SNS envelope, and carries no note of its subscription"}
+	case !noted:
+		note.Subscription = subscriptionInEnvelope(r.Body)
+	}
+	if push.TopicOf(note.Subscription) == "" {
+		return push.Job{}, &UnsendableError{"it does not say which subscription it was for"}
+	}
+	return push.Job{Kind: push.Notification, Subscription: note.Subscription, Generation: generation(r.ID), Attempt: 1,
+		Redrives: note.Redrives + 1, Message: m}, nil
+}
+
+// generation names the chain that starts with the dead letter of the given
+// queue message id.
+func generation(messageID string) string {
+	sum := sha256.Sum256([]byte(messageID))
+	return hex.EncodeToString(sum[:8])
+}
+
+func noteOf(attributes []push.Attribute) (DeadLetterNote, bool) {
+	for _, a := range attributes {
+		if a.Name != DeadLetterAttribute {
+			continue
+		}
+		var n DeadLetterNote
+		if json.Unmarshal([]byte(a.Value), &n) == nil && n.V == 1 {
+			return n, true
+		}
+	}
+	return DeadLetterNote{}, false
+}
+
+// subscriptionInEnvelope reads the subscription's ARN from the unsubscribe
+// link, for letters whose attributes had no room for the note.
+func subscriptionInEnvelope(body string) string {
+	var e struct{ UnsubscribeURL string }
+	if json.Unmarshal([]byte(body), &e) != nil {
+		return ""
+	}
+	u, err := url.Parse(e.UnsubscribeURL)
+	if err != nil {
+		return ""
+	}
+	return u.Query().Get("SubscriptionArn")
+}
+
+func (v *Redrive) observe(e Event) {
+	if v.Observer != nil {
+		e.Time = v.Now()
+		v.Observer.Observe(e)
+	}
+}
