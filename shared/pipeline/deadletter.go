@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -102,7 +103,23 @@ func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (tar
 		}
 		note.Refused = reason
 	}
-	return d.Names.DeadLetter, d.sendLetter(ctx, d.Names.DeadLetter, r, body, attributes, note)
+	err = d.sendLetter(ctx, d.Names.DeadLetter, r, body, attributes, note)
+	if reason, final := Refused(err); final {
+		// Escaping can make an envelope larger than any queue takes. The job
+		// itself always fits, and redrive reads it there.
+		reason = fmt.Sprintf("%s; %s refused the letter: %s", note.Reason, d.Names.DeadLetter, reason)
+		return d.Names.Failed, d.fail(ctx, r, rec.Attempt, reason)
+	}
+	return d.Names.DeadLetter, err
+}
+
+// fail keeps the job itself in FailedJobsQueue, for a chain that has ended.
+func (d *Deliver) fail(ctx context.Context, r run, attempt int, reason string) error {
+	j := r.job
+	j.Attempt, j.Phase, j.NotBefore, j.Slot = 1, "", time.Time{}, time.Time{}
+	j.Generation = generation(fmt.Sprintf("%s|%d", r.job.Generation, attempt))
+	out := Outgoing{Body: j.Encode(), Group: groupOf(j.Subscription), Attributes: []push.Attribute{{Name: "Reason", Type: "String", Value: reason}}}
+	return d.Queues.Send(ctx, d.Names.Failed, []Outgoing{out})[0]
 }
 
 func (d *Deliver) sendLetter(ctx context.Context, queue string, r run, body string, attributes []push.Attribute, note DeadLetterNote) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -193,10 +194,12 @@ func (d *Deliver) phase(r run) string {
 	return string(r.target.policy.Schedule.PhaseOf(r.job.Attempt))
 }
 
-// request builds what is pushed, signing late where publish had no need to.
+// request builds what is pushed, signing late where publish had no need to, or
+// where the server's URL, which a confirmation's signature covers, has changed.
 func (d *Deliver) request(r run) (envelope.Request, error) {
 	m := r.job.Message
-	if m.Signature.Value == "" && (!r.target.sub.Raw || r.job.Kind != push.Notification) {
+	signed := m.Signature.Value != "" && strings.HasPrefix(m.Signature.CertURL, d.Links.PublicURL+"/")
+	if !signed && (!r.target.sub.Raw || r.job.Kind != push.Notification) {
 		var err error
 		if m.Signature, err = d.Signer.Sign(r.job.Kind, m, r.target.topic.Signature()); err != nil {
 			return envelope.Request{}, err

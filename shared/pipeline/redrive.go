@@ -49,11 +49,15 @@ func (v *Redrive) Handle(ctx context.Context, records []Record) (failed []string
 	return failed
 }
 
+// RefusalAttribute says on a letter in DeadLetterQueue why it could not be sent
+// again.
+const RefusalAttribute = "PostinoRefusal"
+
 func withReason(attributes []push.Attribute, reason string) []push.Attribute {
 	if len(attributes) >= maxQueueAttributes {
 		return attributes
 	}
-	return append(append([]push.Attribute(nil), attributes...), push.Attribute{Name: "Reason", Type: "String", Value: reason})
+	return append(append([]push.Attribute(nil), attributes...), push.Attribute{Name: RefusalAttribute, Type: "String", Value: reason})
 }
 
 // Send sends one letter again. An *UnsendableError is final; force lifts the
@@ -108,7 +112,7 @@ func (v *Redrive) job(r Record) (push.Job, error) {
 	case noted && note.Raw:
 		m = push.Message{ID: note.MessageID, TopicARN: note.Topic, Subject: note.Subject, Body: r.Body, Timestamp: note.Published.UTC()}
 		for _, a := range r.Attributes {
-			if a.Name != DeadLetterAttribute && a.Name != "Reason" {
+			if a.Name != DeadLetterAttribute && a.Name != RefusalAttribute {
 				m.Attributes = append(m.Attributes, a)
 			}
 		}

@@ -52,19 +52,19 @@ func (j Job) Key() DeliveryKey {
 // The wire form. Everything a publisher wrote is base64, so that a job holds
 // only characters SQS accepts whatever the message holds. Times are Unix
 // milliseconds, 0 for none.
-type jobWire struct {
-	V            int             `json:"v"`
-	Kind         Kind            `json:"kind"`
-	Subscription string          `json:"sub"`
-	Generation   string          `json:"gen,omitempty"`
-	Attempt      int             `json:"n"`
-	Phase        string          `json:"phase,omitempty"`
-	NotBefore    int64           `json:"notBefore,omitempty"`
-	Slot         int64           `json:"slot,omitempty"`
-	WaitingSince int64           `json:"since,omitempty"`
-	Stumbles     int             `json:"stumbles,omitempty"`
-	Redrives     int             `json:"redrives,omitempty"`
-	Message      json.RawMessage `json:"msg"`
+type jobWire[M any] struct {
+	V            int    `json:"v"`
+	Kind         Kind   `json:"kind"`
+	Subscription string `json:"sub"`
+	Generation   string `json:"gen,omitempty"`
+	Attempt      int    `json:"n"`
+	Phase        string `json:"phase,omitempty"`
+	NotBefore    int64  `json:"notBefore,omitempty"`
+	Slot         int64  `json:"slot,omitempty"`
+	WaitingSince int64  `json:"since,omitempty"`
+	Stumbles     int    `json:"stumbles,omitempty"`
+	Redrives     int    `json:"redrives,omitempty"`
+	Message      M      `json:"msg"`
 }
 
 type messageWire struct {
@@ -112,7 +112,7 @@ func (j Job) Encode() string { return j.EncodeWith(j.Message.Encode()) }
 
 // EncodeWith is Encode with a message that is encoded already.
 func (j Job) EncodeWith(m EncodedMessage) string {
-	b, err := json.Marshal(jobWire{
+	b, err := json.Marshal(jobWire[json.RawMessage]{
 		V: JobVersion, Kind: j.Kind, Subscription: j.Subscription, Generation: j.Generation,
 		Attempt: j.Attempt, Phase: j.Phase, NotBefore: unixMilli(j.NotBefore), Slot: unixMilli(j.Slot),
 		WaitingSince: unixMilli(j.WaitingSince), Stumbles: j.Stumbles, Redrives: j.Redrives,
@@ -127,17 +127,14 @@ func (j Job) EncodeWith(m EncodedMessage) string {
 // DecodeJob reads a queue message. Its errors say what is wrong and quote
 // nothing of the message.
 func DecodeJob(s string) (Job, error) {
-	var w jobWire
+	var w jobWire[messageWire]
 	if err := json.Unmarshal([]byte(s), &w); err != nil {
 		return Job{}, fmt.Errorf("not a job: %w", err)
 	}
 	if w.V < 1 || w.V > JobVersion {
 		return Job{}, fmt.Errorf("job has schema version %d, this build reads 1 to %d", w.V, JobVersion)
 	}
-	var m messageWire
-	if err := json.Unmarshal(w.Message, &m); err != nil {
-		return Job{}, fmt.Errorf("job's message cannot be read: %w", err)
-	}
+	m := w.Message
 	switch {
 	case w.Kind != Notification && w.Kind != SubscriptionConfirm && w.Kind != UnsubscribeConfirmation:
 		return Job{}, fmt.Errorf("job has unknown kind %.40q", w.Kind)

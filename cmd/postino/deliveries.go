@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"postino/shared/operator"
+	"postino/shared/push"
+)
+
+// DeliveriesCmd groups the commands on deliveries.
+type DeliveriesCmd struct {
+	List DeliveriesListCmd `cmd:"" help:"List deliveries, latest change first."`
+	Show DeliveriesShowCmd `cmd:"" help:"Show every attempt of a message's deliveries, what was decided and why."`
+}
+
+// DeliveriesListCmd is `postino deliveries list`.
+type DeliveriesListCmd struct {
+	DataDir
+	JSONFlag
+	State        string `help:"Only those in this state: live (under way or waiting), waiting, dead, delivered or dropped." placeholder:"STATE"`
+	Subscription string `help:"Only this subscription's: its ARN, or the beginning of the id that ends it." placeholder:"ARN|ID"`
+	Topic        string `help:"Only this topic's: its ARN or name." placeholder:"TOPIC"`
+	Limit        int    `help:"At most so many, up to 1000." default:"50"`
+}
+
+// Validate is called by kong.
+func (c *DeliveriesListCmd) Validate() error {
+	if err := (operator.ListRequest{State: c.State}).CheckState(); err != nil {
+		return errors.New(sentence(err))
+	}
+	return nil
+}
+
+// Run prints the list.
+func (c *DeliveriesListCmd) Run(ctx context.Context, app *App) error {
+	server, err := c.dial()
+	if err != nil {
+		return err
+	}
+	list, err := server.ListDeliveries(ctx, operator.ListRequest{
+		State: c.State, Subscription: c.Subscription, Topic: c.Topic, Limit: c.Limit,
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return app.json(list)
+	}
+	app.deliveries(list)
+	return nil
+}
+
+func (a *App) deliveries(list operator.DeliveryList) {
+	if len(list.Deliveries) == 0 {
+		a.sayf("No deliveries.")
+		return
+	}
+	rows := make([]table.Row, len(list.Deliveries))
+	for i, d := range list.Deliveries {
+		last := "-"
+		if n := len(d.History); n > 0 {
+			last = briefly(d.History[n-1])
+		}
+		rows[i] = table.Row{when(d.UpdatedAt), a.state(d.State), d.MessageID, shortSubscription(d.Subscription), d.Attempts, last, a.next(d)}
+	}
+	a.table(table.Row{"UPDATED", "STATE", "MESSAGE", "SUBSCRIPTION", "ATTEMPTS", "LAST", "NEXT"}, rows)
+	if list.More {
+		a.sayf("There are more: raise --limit, or narrow the list.")
+	}
+}
+
+// next says in a few words what follows.
+func (a *App) next(d operator.Delivery) string {
+	switch {
+	case d.State == push.Claimed:
+		return fmt.Sprintf("attempt %d is under way", d.Attempts)
+	case d.State == push.Finished && d.NextAt.IsZero():
+		return "dead-letter queue"
+	case d.State == push.Finished:
+		return fmt.Sprintf("attempt %d %s", d.Attempts+1, due(d.NextAt, a.Now()))
+	case d.State == push.Dead:
+		return "in " + queueOf(d.Target)
+	default:
+		return "-"
+	}
+}
+
+// briefly is an attempt's outcome in a word or two.
+func briefly(t push.Attempt) string {
+	switch {
+	case t.Status != 0:
+		return fmt.Sprint(t.Status)
+	case t.Fault != "":
+		return printable(t.Fault)
+	default:
+		return string(t.Class)
+	}
+}
+
+// outcome is an attempt's outcome in full.
+func outcome(t push.Attempt) string {
+	what := briefly(t)
+	if name := http.StatusText(t.Status); name != "" {
+		what += " " + name
+	}
+	if detail := printable(t.Detail); detail != "" && !strings.Contains(detail, what) {
+		what += ": " + detail
+	} else if detail != "" {
+		what = detail
+	}
+	return what
+}
+
+// queueOf is the name part of a queue's ARN.
+func queueOf(target string) string {
+	if a, err := push.ParseARN(target); err == nil {
+		return a.Name()
+	}
+	return target
+}

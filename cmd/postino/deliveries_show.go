@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"postino/shared/operator"
+	"postino/shared/push"
+)
+
+// DeliveriesShowCmd is `postino deliveries show`.
+type DeliveriesShowCmd struct {
+	DataDir
+	JSONFlag
+	What string `arg:"" name:"message-id|key" help:"A message id, for its deliveries to all subscriptions; or SUBSCRIPTION/MESSAGE-ID for one of them."`
+}
+
+// Run prints the timelines.
+func (c *DeliveriesShowCmd) Run(ctx context.Context, app *App) error {
+	server, err := c.dial()
+	if err != nil {
+		return err
+	}
+	found, err := server.ShowDelivery(ctx, c.What)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return app.json(found)
+	}
+	for i, d := range found {
+		if i > 0 {
+			app.sayf("")
+		}
+		app.timeline(d)
+	}
+	return nil
+}
+
+// timeline prints one delivery: what it is, every attempt, what comes next.
+func (a *App) timeline(d operator.Delivery) {
+	a.sayf("message       %s", printable(d.MessageID))
+	a.sayf("subscription  %s", printable(d.Subscription))
+	if d.Generation != "" {
+		a.sayf("generation    %s (sent again from a dead-letter queue)", printable(d.Generation))
+	}
+	a.sayf("state         %s", a.state(d.State))
+	if d.Reason != "" {
+		a.sayf("because       %s", printable(d.Reason))
+	}
+	switch {
+	case d.State == push.Claimed:
+		a.sayf("next          attempt %d is under way; if its worker died, another takes over %s (%s)", d.Attempts, whenExactly(d.LeaseEnd), due(d.LeaseEnd, a.Now()))
+	case d.State == push.Finished && d.NextAt.IsZero():
+		a.sayf("next          it is on its way to a dead-letter queue")
+	case d.State == push.Finished:
+		a.sayf("next          attempt %d (%s) is due %s (%s)", d.Attempts+1, d.NextPhase, whenExactly(d.NextAt), due(d.NextAt, a.Now()))
+	case d.State == push.Dead:
+		a.sayf("dead letter   in %s: `postino dlq list %[1]s`", printable(queueOf(d.Target)))
+	}
+	a.sayf("")
+	if len(d.History) == 0 {
+		a.sayf("%s, of which no record is kept.", count(d.Attempts, "attempt"))
+		return
+	}
+	a.attempts(d)
+}
+
+func (a *App) attempts(d operator.Delivery) {
+	first := d.History[0].Number
+	if first > 1 {
+		a.sayf("(attempts 1 to %d are no longer remembered)", first-1)
+	}
+	rows := make([]table.Row, len(d.History))
+	for i, t := range d.History {
+		took := "-"
+		if !t.Started.IsZero() && !t.Ended.IsZero() {
+			took = span(t.Ended.Sub(t.Started))
+		}
+		decided := printable(t.Reason)
+		if decided == "" {
+			decided = "-"
+		}
+		rows[i] = table.Row{fmt.Sprint(t.Number), t.Phase, whenExactly(t.Started), took, outcome(t), decided}
+	}
+	a.table(table.Row{"#", "PHASE", "STARTED", "TOOK", "OUTCOME", "DECIDED"}, rows)
+}

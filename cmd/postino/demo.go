@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// demo is three sample subscribers and the first message to them, all through
+// the public API.
+type demo struct {
+	app     *App
+	server  string // the server's URL
+	account string
+	region  string
+	hooks   *http.Server
+	ended   chan struct{}
+
+	mu       sync.Mutex
+	failures map[string]int // by message id, of the subscriber that fails twice
+	pending  map[string]chan struct{}
+}
+
+const (
+	demoTopic       = "demo"
+	demoDeadLetters = "demo-dead-letters"
+	flakyFailures   = 2
+)
+
+// demoPolicies give each subscriber a schedule that one can watch.
+var demoPolicies = map[string]string{
+	"healthy": "",
+	"flaky":   `{"healthyRetryPolicy":{"minDelayTarget":1,"maxDelayTarget":4,"numRetries":5,"numNoDelayRetries":1,"backoffFunction":"exponential"}}`,
+	"down":    `{"healthyRetryPolicy":{"minDelayTarget":1,"maxDelayTarget":4,"numRetries":3,"backoffFunction":"geometric"}}`,
+}
+
+// startDemo starts the subscribers and, in the background, sets everything up
+// once the server answers.
+func startDemo(ctx context.Context, server, region, account string, app *App) (*demo, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("the sample subscribers cannot listen on 127.0.0.1: %w", err)
+	}
+	d := &demo{app: app, server: server, region: region, account: account, ended: make(chan struct{}),
+		failures: map[string]int{}, pending: map[string]chan struct{}{}}
+	mux := http.NewServeMux()
+	for name := range demoPolicies {
+		d.pending[name] = make(chan struct{})
+		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) { d.receive(name, w, r) })
+	}
+	d.hooks = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = d.hooks.Serve(l) }()
+	go func() {
+		defer close(d.ended)
+		if err := d.setUp(ctx, "http://"+l.Addr().String()); err != nil && ctx.Err() == nil {
+			complain(app, "the demonstration did not start: "+err.Error())
+		}
+	}()
+	return d, nil
+}
+
+func (d *demo) stop() {
+	_ = d.hooks.Close()
+	<-d.ended
+}
+
+// receive is one subscriber: it confirms when asked and then answers as its
+// name says.
+func (d *demo) receive(name string, w http.ResponseWriter, r *http.Request) {
+	var m struct{ Type, MessageId, SubscribeURL string }
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&m); err != nil {
+		http.Error(w, "no SNS message", http.StatusBadRequest)
+		return
+	}
+	if m.Type == "SubscriptionConfirmation" {
+		go d.confirm(r.Context(), name, m.SubscribeURL)
+		return
+	}
+	switch name {
+	case "down":
+		http.Error(w, "down for good", http.StatusServiceUnavailable)
+	case "flaky":
+		d.mu.Lock()
+		d.failures[m.MessageId]++
+		failing := d.failures[m.MessageId] <= flakyFailures
+		d.mu.Unlock()
+		if failing {
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+		}
+	}
+}
+
+func (d *demo) confirm(ctx context.Context, name, link string) {
+	req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, link, nil)
+	if err != nil {
+		return
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return
+	}
+	_ = resp.Body.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c := d.pending[name]; c != nil && resp.StatusCode == http.StatusOK {
+		close(c)
+		delete(d.pending, name)
+	}
+}
+
+// setUp makes topic and subscriptions anew and publishes the first message.
+func (d *demo) setUp(ctx context.Context, hooks string) error {
+	topic := fmt.Sprintf("arn:aws:sns:%s:%s:%s", d.region, d.account, demoTopic)
+	if _, err := d.call(ctx, url.Values{"Action": {"DeleteTopic"}, "TopicArn": {topic}}); err != nil {
+		return err
+	}
+	if _, err := d.call(ctx, url.Values{"Action": {"CreateTopic"}, "Name": {demoTopic}}); err != nil {
+		return err
+	}
+	waiting := []chan struct{}{}
+	for _, name := range []string{"healthy", "flaky", "down"} {
+		d.mu.Lock()
+		waiting = append(waiting, d.pending[name])
+		d.mu.Unlock()
+		v := url.Values{"Action": {"Subscribe"}, "TopicArn": {topic}, "Protocol": {"http"}, "Endpoint": {hooks + "/" + name}}
+		attributes := map[string]string{
+			"DeliveryPolicy": demoPolicies[name],
+			"RedrivePolicy":  fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:%s:%s:%s"}`, d.region, d.account, demoDeadLetters),
+		}
+		n := 0
+		for key, value := range attributes {
+			if value != "" {
+				n++
+				v.Set(fmt.Sprintf("Attributes.entry.%d.key", n), key)
+				v.Set(fmt.Sprintf("Attributes.entry.%d.value", n), value)
+			}
+		}
+		if _, err := d.call(ctx, v); err != nil {
+			return err
+		}
+	}
+	for _, c := range waiting {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	d.app.sayf("\nThree sample subscribers of the topic %s: healthy answers, flaky fails twice, down never answers.\n", demoTopic)
+	answer, err := d.call(ctx, url.Values{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {"Hello from Postino"}})
+	if err != nil {
+		return err
+	}
+	d.app.sayf("%s", demoHint(d.server, topic, answer.MessageID))
+	return nil
+}
+
+func demoHint(server, topic, messageID string) string {
+	return fmt.Sprintf(`Published message %s. Publish more from another terminal:
+  curl %s/ -d Action=Publish -d TopicArn=%s -d Message=ciao
+  eval "$(bin/postino env)" && aws sns publish --topic-arn %s --message ciao
+See what became of it:
+  bin/postino deliveries show %s
+  bin/postino dlq list %s
+Ctrl-C stops the server.
+`, messageID, server, topic, topic, messageID, demoDeadLetters)
+}
+
+type demoAnswer struct {
+	MessageID string `xml:"PublishResult>MessageId"`
+	Message   string `xml:"Error>Message"`
+}
+
+// call makes one call of the SNS Query API.
+func (d *demo) call(ctx context.Context, v url.Values) (demoAnswer, error) {
+	resp, err := postForm(ctx, d.server+"/", v)
+	if err != nil {
+		return demoAnswer{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var a demoAnswer
+	if err := xml.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&a); err != nil {
+		return a, fmt.Errorf("%s answered no XML: %w", v.Get("Action"), err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return a, errors.New(v.Get("Action") + ": " + a.Message)
+	}
+	return a, nil
+}

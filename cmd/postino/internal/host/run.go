@@ -1,0 +1,121 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"postino/shared/embedded/eventsource"
+	"postino/shared/installation"
+	"postino/shared/lambdaio"
+	"postino/shared/operator"
+)
+
+const (
+	// grace is how long a stop waits for attempts under way; those that take
+	// longer are broken off, uncounted, and made again at the next start.
+	grace = 5 * time.Second
+	// drain is how long requests under way may take.
+	drain = 5 * time.Second
+	// tidyEvery is how often expired records are forgotten.
+	tidyEvery = time.Minute
+)
+
+func pid() int { return os.Getpid() }
+
+// Run serves until ctx ends, then stops cleanly: no new work is taken, what is
+// in flight is finished or returned to its queue. It closes the host.
+func (h *Host) Run(ctx context.Context) error {
+	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return work }}
+	polling, stopPolling := context.WithCancel(ctx)
+	defer stopPolling()
+	var background sync.WaitGroup
+	for _, s := range h.sources() {
+		background.Go(func() { s.Run(polling, work) })
+	}
+	background.Go(func() { h.tidy(polling) })
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(h.listener) }()
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served: // the listener broke
+	}
+	stopPolling()
+	finished := make(chan struct{})
+	go func() { background.Wait(); close(finished) }()
+	expire, cancel := context.WithTimeout(work, drain)
+	defer cancel()
+	if e := server.Shutdown(expire); e != nil {
+		_ = server.Close()
+	}
+	select {
+	case <-finished:
+	case <-time.After(grace):
+		abandon()
+		<-finished
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return errors.Join(err, h.Close())
+}
+
+// handler is the whole HTTP surface.
+func (h *Host) handler() http.Handler {
+	door := h.functions.Publish
+	mux := http.NewServeMux()
+	mux.Handle("/", lambdaio.Gateway{Handle: door.HandleURL, Refuse: door.Refuse})
+	mux.Handle(operator.Prefix, operator.HTTP{Operator: h.Operator(), Token: h.server.Token, Log: h.options.Log})
+	mux.Handle("GET /metrics", h.meter.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	return mux
+}
+
+// Operator is what the command line asks of this server.
+func (h *Host) Operator() *operator.Operator {
+	c := h.options.Config
+	return &operator.Operator{Deliveries: h.store, DeliveryLog: deliveryLog{c.Data}, Queues: operatorQueues{h.queue}, Directory: h.store, Redriver: h.functions.Redriver,
+		Jobs: h.queue, Names: c.Queues, Region: c.Region, Account: c.Account, Now: time.Now, Random: rand.Reader, Log: h.options.Log}
+}
+
+// sources are the event source mappings of the functions. Redrive has none: it
+// works on demand.
+func (h *Host) sources() []*eventsource.Source {
+	q := h.options.Config.Queues
+	c := h.options.Config
+	deliver, fanout := h.functions.Deliver.Handle, h.functions.Fanout.Handle
+	return []*eventsource.Source{
+		{Queue: h.queue, Name: q.Attempt, ARN: installation.QueueARN(c, q.Attempt), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
+		{Queue: h.queue, Name: q.Retry, ARN: installation.QueueARN(c, q.Retry), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
+		{Queue: h.queue, Name: q.Fanout, ARN: installation.QueueARN(c, q.Fanout), Handle: fanout, Concurrency: 4, Log: h.options.Log},
+	}
+}
+
+// tidy forgets expired records, a few at a time.
+func (h *Host) tidy(ctx context.Context) {
+	t := time.NewTicker(tidyEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			if _, err := h.store.Purge(ctx, time.Now(), 1000); err != nil && ctx.Err() == nil {
+				h.options.Log.Error("expired records could not be removed; they are tried again", "err", err)
+			}
+		}
+	}
+}

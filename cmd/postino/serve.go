@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"postino/cmd/postino/internal/host"
+	"postino/shared/config"
+	"postino/shared/pipeline"
+	"postino/shared/telemetry"
+)
+
+// ServeCmd is `postino serve`.
+type ServeCmd struct {
+	DataDir
+	Listen string `help:"Address to listen on, loopback only." default:"127.0.0.1:4575" placeholder:"HOST:PORT"`
+	Demo   bool   `help:"Start three sample subscribers and publish to them, showing each attempt."`
+}
+
+// Help is shown below the flags.
+func (ServeCmd) Help() string {
+	return "Everything is kept in the data directory. Environment variables (POSTINO_…) set the rest;\ndocs/configuration.md lists them. Ctrl-C or SIGTERM stops cleanly."
+}
+
+// Run serves until ctx ends.
+func (c *ServeCmd) Run(ctx context.Context, app *App) error {
+	settings, err := config.Load(app.Getenv)
+	if err != nil {
+		return err
+	}
+	settings.Data = c.Data
+	log := slog.New(slog.NewTextHandler(app.Err, &slog.HandlerOptions{Level: settings.LogLevel}))
+	var observer pipeline.Observer
+	if c.Demo {
+		observer = telemetry.NewTerminal(app.Out, app.Colour)
+		log = slog.New(slog.NewTextHandler(app.Err, &slog.HandlerOptions{Level: slog.LevelError}))
+	}
+	h, err := host.Open(ctx, host.Options{Listen: c.Listen, Config: settings, Log: log, Observer: observer})
+	if err != nil {
+		return err
+	}
+	app.sayf("Postino %s listens on %s, data in %s", version, h.URL(), c.Data)
+	if c.Demo {
+		demo, err := startDemo(ctx, h, app)
+		if err != nil {
+			_ = h.Close()
+			return err
+		}
+		defer demo.stop()
+	} else {
+		app.sayf("Point AWS clients at it with: eval \"$(postino env --data %s)\"", shellQuote(c.Data))
+	}
+	began := time.Now()
+	err = h.Run(ctx)
+	if err == nil {
+		app.sayf("Stopped cleanly after %s; nothing accepted is lost.", time.Since(began).Round(time.Second))
+	}
+	return err
+}

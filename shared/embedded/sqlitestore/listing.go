@@ -1,0 +1,139 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"postino/shared/embedded/sqlitedb"
+	"postino/shared/operator"
+	"postino/shared/push"
+)
+
+// states are all states a record can have.
+var states = []push.State{push.Claimed, push.Finished, push.Delivered, push.Dead, push.Dropped}
+
+// listed is a delivery with its row's number, which settles the order of those
+// changed in the same millisecond.
+type listed struct {
+	push.Delivery
+	id int64
+}
+
+func newestFirst(a, b listed) int {
+	return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.id, a.id))
+}
+
+// defaultLimit is used where a filter has none.
+const defaultLimit = 100
+
+// ListDeliveries implements operator.Deliveries: latest change first. After is
+// a previous answer's next. A record that changes between two pages may be
+// listed twice.
+func (s *Store) ListDeliveries(ctx context.Context, f operator.Filter) (page []push.Delivery, next string, err error) {
+	if f.Limit <= 0 {
+		f.Limit = defaultLimit
+	}
+	if len(f.States) == 0 {
+		f.States = states
+	}
+	before, id, err := parseAfter(f.After)
+	if err != nil {
+		return nil, "", err
+	}
+	where, args := conditions(f)
+	var found []listed
+	err = s.db.Read(ctx, func(tx *sqlitedb.Tx) error {
+		found = nil
+		// One query a state: each walks the (state, updated_ms) index from the
+		// end and stops after a page.
+		for _, state := range f.States {
+			all := append([]any{string(state), before, before, id}, args...)
+			err := tx.Query(`SELECT `+deliveryColumns+`, id FROM delivery
+				WHERE state = ? AND (updated_ms < ? OR updated_ms = ? AND id < ?)`+where+`
+				ORDER BY updated_ms DESC, id DESC LIMIT ?`, func(r sqlitedb.Row) error {
+				d, err := decodeDelivery(r)
+				found = append(found, listed{d, r.Int(11)})
+				return err
+			}, append(all, f.Limit+1)...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortFunc(found, newestFirst)
+	if len(found) > f.Limit {
+		found = found[:f.Limit]
+		last := found[f.Limit-1]
+		next = fmt.Sprintf("%d.%d", last.UpdatedAt.UnixMilli(), last.id)
+	}
+	for _, l := range found {
+		page = append(page, l.Delivery)
+	}
+	return page, next, nil
+}
+
+// conditions are the filter's but for the state, as SQL of few different texts.
+func conditions(f operator.Filter) (where string, args []any) {
+	if f.Subscription != "" {
+		where += " AND subscription = ?"
+		args = append(args, f.Subscription)
+	}
+	if f.TopicARN != "" { // ';' follows ':'
+		where += " AND subscription > ? AND subscription < ?"
+		args = append(args, f.TopicARN+":", f.TopicARN+";")
+	}
+	if f.MessageID != "" {
+		where += " AND message_id = ?"
+		args = append(args, f.MessageID)
+	}
+	return where, args
+}
+
+func parseAfter(s string) (updated, id int64, err error) {
+	if s == "" {
+		return 1<<63 - 1, 0, nil
+	}
+	a, b, _ := strings.Cut(s, ".")
+	updated, err1 := strconv.ParseInt(a, 10, 64)
+	id, err2 := strconv.ParseInt(b, 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0, 0, push.Invalid("%.40q does not continue a listing of deliveries", s)
+	}
+	return updated, id, nil
+}
+
+// GetDelivery implements operator.Deliveries.
+func (s *Store) GetDelivery(ctx context.Context, key push.DeliveryKey) (push.Delivery, bool, error) {
+	var d *push.Delivery
+	err := s.db.Read(ctx, func(tx *sqlitedb.Tx) (err error) {
+		_, d, err = readDelivery(tx, key)
+		return err
+	})
+	if err != nil || d == nil {
+		return push.Delivery{}, false, err
+	}
+	return *d, true, nil
+}
+
+// CountByState counts the records kept.
+func (s *Store) CountByState(ctx context.Context) (map[push.State]int, error) {
+	counts := map[push.State]int{}
+	err := s.db.Read(ctx, func(tx *sqlitedb.Tx) error {
+		return tx.Query(`SELECT state, count(*) FROM delivery GROUP BY state`, func(r sqlitedb.Row) error {
+			counts[push.State(r.Text(0))] = int(r.Int(1))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return counts, nil
+}

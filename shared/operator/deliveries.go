@@ -1,0 +1,235 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"postino/shared/push"
+)
+
+// Delivery is one delivery as the API shows it.
+type Delivery struct {
+	// Key is the subscription's ARN, the message id and, after a redrive, the
+	// generation, joined by slashes. ShowDelivery takes it.
+	Key          string     `json:"key"`
+	Subscription string     `json:"subscription"`
+	TopicARN     string     `json:"topicArn"`
+	MessageID    string     `json:"messageId"`
+	Generation   string     `json:"generation,omitempty"`
+	State        push.State `json:"state"`
+	// Attempts counts those begun so far.
+	Attempts int `json:"attempts"`
+	// History is oldest first and holds the latest attempts (push.HistoryKept).
+	// It is empty where only the delivery log knows the delivery and has no
+	// record of the attempt itself.
+	History   []push.Attempt `json:"history"`
+	LeaseEnd  time.Time      `json:"leaseEnd,omitzero"`
+	NextAt    time.Time      `json:"nextAt,omitzero"`
+	NextPhase string         `json:"nextPhase,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	// Target is the dead-letter queue of a dead delivery.
+	Target    string    `json:"target,omitempty"`
+	CreatedAt time.Time `json:"createdAt,omitzero"`
+	UpdatedAt time.Time `json:"updatedAt,omitzero"`
+	// LogOnly marks a delivery that only the delivery log knows: it succeeded at
+	// once, or its record has been forgotten.
+	LogOnly bool `json:"logOnly,omitempty"`
+}
+
+// DeliveryList answers ListDeliveries.
+type DeliveryList struct {
+	Deliveries []Delivery `json:"deliveries"`
+	// More says that the limit cut the list.
+	More bool `json:"more"`
+}
+
+// ListRequest says which deliveries to list.
+type ListRequest struct {
+	// State is "" for all, or live (claimed or waiting), waiting, dead,
+	// delivered, dropped.
+	State string
+	// Subscription is an ARN or the beginning of the UUID that ends it.
+	Subscription string
+	// Topic is an ARN or a name.
+	Topic string
+	// Limit is 1 to MaxList; 0 means DefaultList.
+	Limit int
+}
+
+// CheckState refuses a word that is no state.
+func (r ListRequest) CheckState() error {
+	if _, known := statesByWord[r.State]; !known {
+		return push.Errorf(push.CodeInvalidParameter,
+			"%q is no state: use live, waiting, dead, delivered or dropped", shorten(r.State))
+	}
+	return nil
+}
+
+// How many deliveries or letters a listing shows.
+const (
+	DefaultList = 50
+	MaxList     = 1000
+)
+
+// statesByWord are the words a ListRequest takes, and what they stand for.
+var statesByWord = map[string][]push.State{
+	"":          nil,
+	"live":      {push.Claimed, push.Finished},
+	"waiting":   {push.Finished},
+	"dead":      {push.Dead},
+	"delivered": {push.Delivered},
+	"dropped":   {push.Dropped},
+}
+
+// ListDeliveries lists deliveries, latest change first: those of the store and,
+// where ended ones are wanted, those that only the delivery log knows.
+func (o *Operator) ListDeliveries(ctx context.Context, r ListRequest) (DeliveryList, error) {
+	if err := r.CheckState(); err != nil {
+		return DeliveryList{}, err
+	}
+	limit, err := listLimit(r.Limit)
+	if err != nil {
+		return DeliveryList{}, err
+	}
+	f := Filter{States: statesByWord[r.State], Limit: limit + 1}
+	if r.Topic != "" {
+		f.TopicARN = o.topicARN(r.Topic)
+	}
+	if r.Subscription != "" {
+		if f.Subscription, err = o.subscriptionARN(ctx, r.Subscription); err != nil {
+			return DeliveryList{}, err
+		}
+	}
+	all, err := o.collect(ctx, f)
+	if err != nil {
+		return DeliveryList{}, err
+	}
+	slices.SortStableFunc(all, func(a, b Delivery) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	list := DeliveryList{Deliveries: all, More: len(all) > limit}
+	list.Deliveries = all[:min(limit, len(all))]
+	return list, nil
+}
+
+// ShowDelivery answers the deliveries that what names: a message id stands for
+// all its deliveries, "subscription/message" for one and its generations,
+// "subscription/message/generation" for exactly one. The subscription may be
+// the beginning of its UUID.
+func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, error) {
+	parts := strings.Split(what, "/")
+	if len(parts) > 3 || slices.Contains(parts, "") {
+		return nil, push.Errorf(push.CodeInvalidParameter,
+			"%q is no delivery: give a message id, or subscription/message-id", shorten(what))
+	}
+	message, subscription := parts[0], ""
+	if len(parts) > 1 {
+		subscription, message = parts[0], parts[1]
+	}
+	f := Filter{MessageID: message, Limit: MaxList}
+	if push.TopicOf(subscription) != "" {
+		f.Subscription = subscription
+	}
+	all, err := o.collect(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	var found []Delivery
+	for _, d := range all {
+		if subscriptionMatches(d.Subscription, subscription) && (len(parts) < 3 || d.Generation == parts[2]) {
+			found = append(found, d)
+		}
+	}
+	if len(found) == 0 {
+		return nil, push.Errorf(push.CodeNotFound, "Nothing is recorded of %q: "+
+			"its first attempt has not ended yet, or it was never published here, or its record has expired", shorten(what))
+	}
+	slices.SortStableFunc(found, func(a, b Delivery) int { return strings.Compare(a.Key, b.Key) })
+	return found, nil
+}
+
+// collect reads the store, then adds what only the log knows.
+func (o *Operator) collect(ctx context.Context, f Filter) ([]Delivery, error) {
+	var all []Delivery
+	stored := map[push.DeliveryKey]bool{}
+	for page := f; len(all) < f.Limit; {
+		page.Limit = f.Limit - len(all)
+		records, next, err := o.Deliveries.ListDeliveries(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range records {
+			stored[d.Key] = true
+			all = append(all, view(d))
+		}
+		if next == "" {
+			break
+		}
+		page.After = next
+	}
+	if o.DeliveryLog == nil || !wantsEnded(f.States) {
+		return all, nil
+	}
+	logged, err := o.DeliveryLog.Logged(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range logged {
+		if stored[d.Key] {
+			continue
+		}
+		stored[d.Key] = true
+		v := view(d)
+		v.LogOnly = true
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func wantsEnded(states []push.State) bool {
+	return len(states) == 0 || slices.ContainsFunc(states, push.State.Ended)
+}
+
+func view(d push.Delivery) Delivery {
+	v := Delivery{
+		Key: FormatKey(d.Key), Subscription: d.Key.Subscription, TopicARN: push.TopicOf(d.Key.Subscription),
+		MessageID: d.Key.MessageID, Generation: d.Key.Generation,
+		State: d.State, Attempts: d.Attempt, History: d.Attempts,
+		NextAt: d.NextAt, NextPhase: d.NextPhase, Reason: d.Reason, Target: d.Target,
+		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
+	}
+	if d.State == push.Claimed {
+		v.LeaseEnd = d.LeaseEnd
+	}
+	if v.History == nil {
+		v.History = []push.Attempt{}
+	}
+	return v
+}
+
+// FormatKey writes a delivery's key the way ShowDelivery reads it.
+func FormatKey(k push.DeliveryKey) string {
+	s := k.Subscription + "/" + k.MessageID
+	if k.Generation != "" {
+		s += "/" + k.Generation
+	}
+	return s
+}
+
+func listLimit(n int) (int, error) {
+	if n == 0 {
+		return DefaultList, nil
+	}
+	if n < 1 || n > MaxList {
+		return 0, push.Errorf(push.CodeInvalidParameter, "The limit is %d and must be 1 to %d", n, MaxList)
+	}
+	return n, nil
+}
+
+// shorten keeps what a caller sent from flooding an error's text.
+func shorten(s string) string {
+	if len(s) > 200 {
+		return strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return s
+}

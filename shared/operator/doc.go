@@ -1,0 +1,6 @@
+// Package operator is what a person does with a running Postino: look at
+// deliveries and dead letters, send them again, pause a subscription, send a
+// test. Operator holds the verbs over the small ports in ports.go, HTTP serves
+// them as JSON under /_postino/v1/, and Client is the other end, which the
+// command line uses. Nothing here knows where deliveries and queues are kept.
+package operator
