@@ -13,6 +13,7 @@ import (
 
 // CLI is the command line; each command has a file of its own.
 type CLI struct {
+	Serve      ServeCmd      `cmd:"" help:"Run the server, everything in one process."`
 	Explain    ExplainCmd    `cmd:"" help:"Validate a delivery policy and print when it makes each attempt."`
 	Deliveries DeliveriesCmd `cmd:"" help:"Look at deliveries and their attempts."`
 	DLQ        DLQCmd        `cmd:"" name:"dlq" help:"Look at dead letters and send them again."`

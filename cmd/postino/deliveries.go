@@ -85,7 +85,9 @@ func (a *App) next(d operator.Delivery) string {
 	case d.State == push.Finished:
 		return fmt.Sprintf("attempt %d %s", d.Attempts+1, due(d.NextAt, a.Now()))
 	case d.State == push.Dead:
-		return "in " + queueOf(d.Target)
+		return "went to " + printable(queueOf(d.Target))
+	case d.State == push.Dropped && d.Reason != "":
+		return printable(d.Reason)
 	default:
 		return "-"
 	}

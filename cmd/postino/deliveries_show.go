@@ -58,14 +58,17 @@ func (a *App) timeline(d operator.Delivery) {
 	case d.State == push.Finished:
 		a.sayf("next          attempt %d (%s) is due %s (%s)", d.Attempts+1, d.NextPhase, whenExactly(d.NextAt), due(d.NextAt, a.Now()))
 	case d.State == push.Dead:
-		a.sayf("dead letter   in %s: `postino dlq list %[1]s`", printable(queueOf(d.Target)))
+		a.sayf("dead letter   went to %s: `postino dlq list %[1]s`", printable(queueOf(d.Target)))
 	}
 	a.sayf("")
-	if len(d.History) == 0 {
+	switch {
+	case d.Attempts == 0:
+		a.sayf("No attempt was made.")
+	case len(d.History) == 0:
 		a.sayf("%s, of which no record is kept.", count(d.Attempts, "attempt"))
-		return
+	default:
+		a.attempts(d)
 	}
-	a.attempts(d)
 }
 
 func (a *App) attempts(d operator.Delivery) {
@@ -77,7 +80,9 @@ func (a *App) attempts(d operator.Delivery) {
 	for i, t := range d.History {
 		took := "-"
 		if !t.Started.IsZero() && !t.Ended.IsZero() {
-			took = span(t.Ended.Sub(t.Started))
+			if took = span(t.Ended.Sub(t.Started)); took == "0ms" {
+				took = "<1ms"
+			}
 		}
 		decided := printable(t.Reason)
 		if decided == "" {

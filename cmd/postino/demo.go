@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -181,7 +182,7 @@ type demoAnswer struct {
 
 // call makes one call of the SNS Query API.
 func (d *demo) call(ctx context.Context, v url.Values) (demoAnswer, error) {
-	resp, err := postForm(ctx, d.server+"/", v)
+	resp, err := d.post(ctx, v)
 	if err != nil {
 		return demoAnswer{}, err
 	}
@@ -194,4 +195,13 @@ func (d *demo) call(ctx context.Context, v url.Values) (demoAnswer, error) {
 		return a, errors.New(v.Get("Action") + ": " + a.Message)
 	}
 	return a, nil
+}
+
+func (d *demo) post(ctx context.Context, v url.Values) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server+"/", strings.NewReader(v.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	return http.DefaultClient.Do(r)
 }

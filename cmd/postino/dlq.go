@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"postino/shared/operator"
+	"postino/shared/push"
 )
 
 // DLQCmd groups the commands on dead-letter queues.
@@ -150,11 +151,8 @@ func (a *App) provenance(d operator.DeadLetter) {
 		a.sayf("subscription  %s", printable(n.Subscription))
 		a.sayf("message       %s, published %s", printable(n.MessageID), whenExactly(n.Published))
 		a.sayf("attempts      %d", n.Attempts)
-		if last := lastOutcome(d); last != "-" {
-			if n.Detail != "" {
-				last += ": " + printable(n.Detail)
-			}
-			a.sayf("last outcome  %s", last)
+		if n.Status != 0 || n.Fault != "" {
+			a.sayf("last outcome  %s", outcome(push.Attempt{Status: n.Status, Fault: n.Fault, Detail: n.Detail}))
 		}
 		a.sayf("dead because  %s", printable(n.Reason))
 		if n.Refused != "" {

@@ -67,14 +67,23 @@ func (a *App) explained(e explained, all bool) {
 		rows = append(rows, table.Row{n, r.phase, delayText(s, r), since})
 	}
 	a.table(table.Row{"ATTEMPT", "PHASE", "DELAY", "SINCE FIRST"}, rows)
-	a.sayf("\nTotal: %s over %s.", retriesText(s.Retries()), exactly(s.Total()))
-	jitter := "up to 10 % of each delay is added at random"
+	a.total(s)
+}
+
+func (a *App) total(s deliverypolicy.Schedule) {
+	if s.Retries() == 0 {
+		a.sayf("\nTotal: no retry.")
+		return
+	}
+	retries, jitter := fmt.Sprintf("%d retries", s.Retries()), "up to 10 % of each delay is added at random"
+	if s.Retries() == 1 {
+		retries = "1 retry"
+	}
 	if s.Spread > 0 {
 		jitter = fmt.Sprintf("up to %s is added to each delay at random", exactly(s.Spread))
 	}
-	if s.Retries() > 0 {
-		a.sayf("Times count delays only: each attempt may itself take up to 15 s, and %s.", jitter)
-	}
+	a.sayf("\nTotal: %s over %s.", retries, exactly(s.Total()))
+	a.sayf("Times count delays only: each attempt may itself take up to 15 s, and %s.", jitter)
 }
 
 // delayText shows what is random about a delay where the schedule says so.
@@ -86,17 +95,6 @@ func delayText(s deliverypolicy.Schedule, r stretch) string {
 		return fmt.Sprintf("%s to %s", exactly(r.delay), exactly(r.delay+s.Spread))
 	}
 	return exactly(r.delay)
-}
-
-func retriesText(n int) string {
-	switch n {
-	case 0:
-		return "no retry"
-	case 1:
-		return "1 retry"
-	default:
-		return fmt.Sprintf("%d retries", n)
-	}
 }
 
 // exactly writes a duration without rounding: 33.333s, 2m25s, 23d3h41m57s.

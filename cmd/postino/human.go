@@ -57,6 +57,9 @@ func whenExactly(t time.Time) string {
 
 // due writes how far t lies ahead, or how long ago it passed.
 func due(t, now time.Time) string {
+	if now.Sub(t).Abs() < time.Millisecond {
+		return "now"
+	}
 	if t.Before(now) {
 		return span(now.Sub(t)) + " ago"
 	}

@@ -40,9 +40,9 @@ func (c *ServeCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	app.sayf("Postino %s listens on %s, data in %s", version, h.URL(), c.Data)
+	app.sayf("Postino listens on %s and keeps its data in %s", h.URL(), c.Data)
 	if c.Demo {
-		demo, err := startDemo(ctx, h, app)
+		demo, err := startDemo(ctx, h.URL(), settings.Region, settings.Account, app)
 		if err != nil {
 			_ = h.Close()
 			return err

@@ -13,9 +13,11 @@ type VersionCmd struct{}
 
 // Run prints the version, the commit it was built of and the Go version.
 func (VersionCmd) Run(app *App) error {
-	app.sayf("postino %s (%s, %s/%s)", versionText(debug.ReadBuildInfo()), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	app.sayf("postino %s (%s, %s/%s)", currentVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }
+
+func currentVersion() string { return versionText(debug.ReadBuildInfo()) }
 
 // versionText prefers what the linker was told, then the module's version, then
 // the commit.

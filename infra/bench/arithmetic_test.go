@@ -75,6 +75,18 @@ func TestCPUTimeIsReadBehindAProgramNameWithSpacesAndParentheses(t *testing.T) {
 	}
 }
 
+func TestBusyTimeLeavesOutIdlingAndGuests(t *testing.T) {
+	got, err := parseBusy("cpu  100 20 30 4000 500 6 7 8 900 1000\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+	if err != nil || got != 1710*time.Millisecond {
+		t.Errorf("%v, %v; want 1.71 s (100 + 20 + 30 + 6 + 7 + 8 ticks)", got, err)
+	}
+	for _, bad := range []string{"", "cpu0 1 1 1 1 1 1 1 1", "cpu 1 2", "cpu a 1 1 1 1 1 1 1"} {
+		if _, err := parseBusy(bad); err == nil {
+			t.Errorf("no error from %q", bad)
+		}
+	}
+}
+
 func TestMemoryIsReadInUnitsOf1024Bytes(t *testing.T) {
 	got, err := parseMemory([]byte("Name:\tpostino\nVmPeak:\t 999 kB\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t9\n"))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 // keepClosed binds a to a socket that never listens, for the life of the
 // process. Connections to it are refused, as to any closed port, but the port
-// cannot be given to another listener or be the source of a connection to
-// itself, which does happen to a free port that is dialled often.
+// cannot become the source of a connection: a free port that is dialled often
+// does get connected to itself.
 func keepClosed(a *net.TCPAddr) error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {

@@ -11,11 +11,13 @@ import (
 
 // machine is what the figures were measured on.
 type machine struct {
-	CPUs           int
-	Go, OS         string
-	FileSystem     string // of the data directories, "" when unknown
-	FsyncP50US     int64  // of 4 KiB writes there
-	LoadBefore     string // the load averages at the start, "" when unknown
+	CPUs       int
+	Go, OS     string
+	FileSystem string // of the data directories, "" when unknown
+	FsyncP50US int64  // of 4 KiB writes there
+	LoadBefore string // the load averages at the start, "" when unknown
+	// Others is the mean number of CPUs that other programs kept busy meanwhile.
+	Others         figure
 	Started, Ended time.Time
 }
 

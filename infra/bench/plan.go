@@ -21,7 +21,9 @@ type plan struct {
 	Window  time.Duration // of publishing, after Warm
 	// StraightWarm and StraightWindow are the same for straight POSTs.
 	StraightWarm, StraightWindow time.Duration
-	// Stall is how long nothing may arrive before the rest counts as lost.
+	// Stall is how long nothing may arrive before the rest counts as lost. It is
+	// longer than SNS's default retry delay of 20 s with its jitter, so that one
+	// failed attempt is not taken for a loss.
 	Stall time.Duration
 
 	Steady     time.Duration // of publishing SteadyRate messages a second
@@ -52,7 +54,7 @@ func fullPlan() plan {
 		Limit: 8 * time.Minute, Phases: phases, Clients: 16, Rounds: 3,
 		Warm: time.Second, Window: 3 * time.Second,
 		StraightWarm: 500 * time.Millisecond, StraightWindow: 2 * time.Second,
-		Stall:  20 * time.Second,
+		Stall:  45 * time.Second,
 		Steady: 20 * time.Second, SteadyRate: 100, HalfPeak: 8 * time.Second,
 		RetryFor: 10 * time.Second, RetryRate: 50, RetryAttempts: 3,
 		Waiting: 100_000, WaitingFor: 90 * time.Second,
@@ -69,7 +71,7 @@ func quickPlan() plan {
 		Limit: time.Minute, Phases: phases, Clients: 4, Rounds: 1,
 		Warm: 100 * time.Millisecond, Window: 300 * time.Millisecond,
 		StraightWarm: 50 * time.Millisecond, StraightWindow: 200 * time.Millisecond,
-		Stall:  8 * time.Second,
+		Stall:  25 * time.Second,
 		Steady: time.Second, SteadyRate: 100, HalfPeak: 300 * time.Millisecond,
 		RetryFor: 500 * time.Millisecond, RetryRate: 50, RetryAttempts: 1,
 		Waiting: 2000, WaitingFor: 15 * time.Second,

@@ -193,7 +193,7 @@ func TestHeldRequestsAreAnsweredWhenReleased(t *testing.T) {
 	})
 }
 
-func TestADeadPortRefusesAndStaysTaken(t *testing.T) {
+func TestADeadPortRefusesAndIsNoSource(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -209,9 +209,15 @@ func TestADeadPortRefusesAndStaysTaken(t *testing.T) {
 		c.Close()
 		t.Error("a dead port takes connections")
 	}
-	if l, err := net.Listen("tcp4", addr.String()); err == nil {
-		l.Close()
-		t.Error("somebody else can listen on a dead port")
+	other, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	from := net.Dialer{LocalAddr: addr}
+	if c, err := from.Dial("tcp4", other.Addr().String()); err == nil {
+		c.Close()
+		t.Error("a dead port was the source of a connection")
 	}
 }
 

@@ -58,9 +58,9 @@ func (r *report) markdown(w io.Writer) {
 	if r.Quick {
 		p("A quick run: it shows that everything works, its figures mean little.\n")
 	}
-	p("%d CPUs, shared by client, server and receiver; %s, %s; load before: %s. Data on %s, where 4 KiB and an fsync take %d µs. "+
+	p("%d CPUs, shared by client, server and receiver; %s, %s; other programs kept %s of them busy (load before: %s). Data on %s, where 4 KiB and an fsync take %d µs. "+
 		"Messages of %d bytes, %d clients, single runs of %s after %s of warm-up, %d rounds (medians).\n",
-		m.CPUs, m.Go, m.OS, orDash(m.LoadBefore), orDash(m.FileSystem), m.FsyncP50US,
+		m.CPUs, m.Go, m.OS, m.Others, orDash(m.LoadBefore), orDash(m.FileSystem), m.FsyncP50US,
 		messageLen, r.plan.Clients, r.plan.Window, r.plan.Warm, r.plan.Rounds)
 	if m.FileSystem == "tmpfs" || m.FileSystem == "ramfs" {
 		p("**The data is in memory: nothing here is durable. Name a folder on a disk with --dir.**\n")

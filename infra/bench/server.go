@@ -96,7 +96,8 @@ func (s *server) kill() {
 	<-s.exited
 }
 
-// close stops the server cleanly, by force after ten seconds, and removes its
+// close stops the server cleanly, by force after half a minute (an attempt under
+// way may take 15 s), and removes its
 // data. The error says that force was needed or that it died before.
 func (s *server) close() error {
 	defer os.RemoveAll(s.dir)
@@ -113,9 +114,9 @@ func (s *server) close() error {
 	select {
 	case <-s.exited:
 		return nil
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		s.kill()
-		return errors.New("the server did not stop within 10 s of SIGTERM")
+		return errors.New("the server did not stop within 30 s of SIGTERM")
 	}
 }
 

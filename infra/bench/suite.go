@@ -57,7 +57,9 @@ func measure(ctx context.Context, p plan, binary, dir string, log io.Writer) (*r
 	if s.report.Machine, err = describeMachine(base); err != nil {
 		return nil, err
 	}
+	load := startLoadMeter(s.receiver, s.client)
 	s.phases()
+	s.report.Machine.Others = load.others(s.receiver, s.client)
 	s.report.judge()
 	return s.report, nil
 }

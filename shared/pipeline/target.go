@@ -95,7 +95,7 @@ func (t *targets) effective(topic push.Topic, sub push.Subscription) (deliverypo
 		}
 	}
 	if sub.DeliveryPolicy != "" {
-		if sp, err = deliverypolicy.ParseSubscription(sub.DeliveryPolicy, sub.Raw); err != nil {
+		if sp, err = deliverypolicy.ParseSubscription(sub.DeliveryPolicy, true); err != nil {
 			return deliverypolicy.Effective{}, err
 		}
 	}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -129,6 +130,9 @@ func (j Job) EncodeWith(m EncodedMessage) string {
 func DecodeJob(s string) (Job, error) {
 	var w jobWire[messageWire]
 	if err := json.Unmarshal([]byte(s), &w); err != nil {
+		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return Job{}, fmt.Errorf("not a job: member %q cannot be a %s", t.Field, t.Value)
+		}
 		return Job{}, fmt.Errorf("not a job: %w", err)
 	}
 	if w.V < 1 || w.V > JobVersion {

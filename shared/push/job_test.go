@@ -156,9 +156,9 @@ func TestWhatIsNoJobIsRefusedWithoutQuotingIt(t *testing.T) {
 		"no subscription":      {change(subscriptionARN, ""), "names no subscription"},
 		"a topic only":         {change(subscriptionARN, topicARN), "names no subscription"},
 		"attempt 0":            {change(`"n":1`, `"n":0`), "attempt number 0"},
-		"no message":           {change(`"msg":{`, `"other":{`), "message cannot be read"},
-		"message is a string":  {change(`"msg":{`, `"msg":"secret","x":{`), "message cannot be read"},
-		"body is no base64":    {change(secret, "secret!"), "message cannot be read"},
+		"no message":           {change(`"msg":{`, `"other":{`), "has no id"},
+		"message is a string":  {change(`"msg":{`, `"msg":"secret","x":{`), "not a job: member"},
+		"body is no base64":    {change(secret, "secret!"), "illegal base64"},
 		"message without id":   {change(`"id":"i"`, `"id":""`), "has no id"},
 		"two jobs in one text": {good + good, "not a job"},
 	} {

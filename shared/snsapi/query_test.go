@@ -78,8 +78,6 @@ func TestAnyParametersSurviveEncodingAndDecoding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		delete(got, "")
-		delete(want, "") // an empty pair is no parameter
 		if d := cmp.Diff(params(want), got); d != "" {
 			t.Fatal(d)
 		}
@@ -106,7 +104,7 @@ func FuzzDecode(f *testing.F) {
 			v.Set(name, value)
 		}
 		again, err := decode(Request{Method: "POST", Body: []byte(v.Encode())})
-		if err != nil || !maps.Equal(p, again) && p[""] == "" && len(p) != len(again)+1 {
+		if err != nil || !maps.Equal(p, again) {
 			t.Fatalf("%v became %v, %v", p, again, err)
 		}
 		for _, prefix := range []string{"A.member", "Attributes.entry", "MessageAttributes.entry"} {

@@ -153,8 +153,8 @@ func (l *DeliveryLog) flush() {
 		l.dropped.Add(uint64(bytes.Count(out[written:], []byte{'\n'})))
 		l.report(err)
 	}
-	if l.spare = out; cap(out) > 4*flushAt {
-		l.spare = nil // a burst's buffer is not kept
+	if l.spare = out; cap(out) > 4*max(len(out), flushAt) {
+		l.spare = nil // a burst's buffer is not kept for long
 	}
 }
 

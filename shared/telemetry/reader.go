@@ -46,6 +46,9 @@ func (f DeliveryFilter) mayMatch(line []byte) bool {
 // in the writer's memory (200 ms) is not seen, and a line that is cut off is
 // skipped. No log is an empty one.
 func ReadDeliveryLog(dir string, f DeliveryFilter, limit int) ([]Record, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
 	var found []Record
 	files, err := openNewestFirst(filepath.Join(dir, DeliveryLogFile))
 	defer func() {
@@ -103,7 +106,7 @@ func same(a, b *os.File) bool {
 // linesBackwards hands f's lines to each, last one first, until each says no.
 // The line is only valid during the call.
 func linesBackwards(f *os.File, each func(line []byte) bool) error {
-	const block = 64 << 10
+	const block, longest = 64 << 10, 1 << 20
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
@@ -127,7 +130,9 @@ func linesBackwards(f *os.File, each func(line []byte) bool) error {
 			}
 			chunk = chunk[:i]
 		}
-		rest = chunk
+		if rest = chunk; len(rest) > longest {
+			rest = nil // no record is that long: the file is damaged here
+		}
 	}
 	if len(rest) > 0 {
 		each(rest)

@@ -156,9 +156,9 @@ func appendText(b []byte, name, value string) []byte {
 	return append(b, '"')
 }
 
-// State gives the record as a push.Delivery, with the last attempt as its
-// history; the log knows no more.
-func (r Record) State() push.Delivery {
+// AsDelivery gives the record in the form the store has, with the last attempt
+// as its history; the log knows no more.
+func (r Record) AsDelivery() push.Delivery {
 	accepted, _ := time.Parse(snsTime, r.Notification.Timestamp)
 	p := r.Postino
 	d := push.Delivery{

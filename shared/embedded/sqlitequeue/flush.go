@@ -36,11 +36,12 @@ func (q *Queue) flush(tx *sqlitedb.Tx) error {
 	}
 	q.mu.Unlock()
 
+	deleted, returned := len(gone), len(changes)
 	tx.OnCommit(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.deleted = slices.Delete(q.deleted, 0, len(gone))
-		q.index.returned = slices.Delete(q.index.returned, 0, len(changes))
+		q.deleted = slices.Delete(q.deleted, 0, deleted)
+		q.index.returned = slices.Delete(q.index.returned, 0, returned)
 		q.flushing = false
 		q.flushLater()
 	})

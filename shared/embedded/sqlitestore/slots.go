@@ -69,3 +69,14 @@ func (s *Store) flushSlots(tx *sqlitedb.Tx) error {
 	}
 	return nil
 }
+
+// Backlog is how far beyond now slots are reserved, for the subscription where
+// that is furthest; 0 when none waits.
+func (s *Store) Backlog(now time.Time) (most time.Duration) {
+	s.slots.mu.Lock()
+	defer s.slots.mu.Unlock()
+	for _, next := range s.slots.next {
+		most = max(most, time.Duration(next-now.UnixNano()))
+	}
+	return most
+}

@@ -72,18 +72,16 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	if h.db, err = sqlitedb.Open(sqlitedb.Options{Dir: o.Config.Data}); err != nil {
 		return nil, err
 	}
-	if h.store, err = sqlitestore.Open(ctx, h.db, sqlitestore.Config{}); err != nil {
+	if h.store, err = sqlitestore.Open(ctx, h.db); err != nil {
 		return nil, err
 	}
 	if h.queue, err = sqlitequeue.Open(ctx, h.db, sqlitequeue.Config{}); err != nil {
 		return nil, err
 	}
-	if h.timer, err = clocktimer.Open(ctx, h.db, h.queue, clocktimer.Config{}); err != nil {
-		return nil, err
-	}
 	if err := h.ensureQueues(ctx); err != nil {
 		return nil, err
 	}
+	h.timer = clocktimer.Open(h.db, h.queue, clocktimer.Config{Log: o.Log})
 	if h.log, err = telemetry.OpenDeliveryLog(o.Config.Data, telemetry.DeliveryLogOptions{Log: o.Log}); err != nil {
 		return nil, err
 	}

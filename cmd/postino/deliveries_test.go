@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"postino/shared/operator"
+	"postino/shared/push"
+)
+
+const message = "11111111-2222-4333-8444-555555555555"
+
+func deliveries() []operator.Delivery {
+	base := operator.Delivery{Subscription: subA, TopicARN: orders, MessageID: message, Key: subA + "/" + message, History: []push.Attempt{}}
+	waiting, under, dead, once, parting, old := base, base, base, base, base, base
+	waiting.State, waiting.Attempts, waiting.UpdatedAt = push.Finished, 2, noon.Add(-2*time.Second)
+	waiting.NextAt, waiting.NextPhase, waiting.Reason = noon.Add(38*time.Second), "backoff", "timeout is retryable: attempt 3 of 4 (backoff) in 40s"
+	waiting.History = []push.Attempt{
+		attempt(1, "initial", -time.Minute, 12*time.Millisecond, 503, "", "", "503 Service Unavailable is retryable: attempt 2 of 4 (pre-backoff) in 20s"),
+		attempt(2, "pre-backoff", -39*time.Second, 15*time.Second, 0, "timeout", "no answer within 15s", waiting.Reason),
+	}
+	under.State, under.Attempts, under.LeaseEnd, under.UpdatedAt = push.Claimed, 3, noon.Add(28500*time.Millisecond), noon.Add(-time.Minute)
+	dead.State, dead.Attempts, dead.Target, dead.UpdatedAt = push.Dead, 1, "arn:aws:sqs:eu-west-1:111122223333:orders-dlq", noon.Add(-time.Hour)
+	dead.Reason, dead.Generation = "410 Gone is permanent: no retry", "beef"
+	dead.History = []push.Attempt{attempt(1, "initial", -time.Hour, 90*time.Second, 410, "", "410 Gone", dead.Reason)}
+	once.State, once.Attempts, once.LogOnly, once.UpdatedAt = push.Delivered, 1, true, noon.Add(-25*time.Hour)
+	parting.State, parting.Attempts, parting.UpdatedAt = push.Finished, 1, noon.Add(-26*time.Hour)
+	old.State, old.Attempts, old.UpdatedAt = push.Dropped, 40, noon.Add(-27*time.Hour)
+	old.Reason = "the endpoint was unsubscribed"
+	old.History = []push.Attempt{attempt(40, "backoff", -27*time.Hour, time.Second, 200, "", "", "")}
+	return []operator.Delivery{waiting, under, dead, once, parting, old}
+}
+
+func TestTheListOfDeliveriesReadsAsATable(t *testing.T) {
+	dir := server(t, map[string]any{
+		"GET deliveries?limit=50":                                     operator.DeliveryList{Deliveries: deliveries(), More: true},
+		"GET deliveries?limit=7&state=dead&subscription=aaaa&topic=o": operator.DeliveryList{},
+	})
+	got := postino(t, "", nil, "deliveries", "list", "--data", dir)
+	if got.code != exitOK || got.err != "" {
+		t.Errorf("got %+v", got)
+	}
+	golden(t, "deliveries-list.golden", got.out)
+	none := postino(t, "", nil, "deliveries", "list", "--data", dir, "--state", "dead", "--subscription", "aaaa", "--topic", "o", "--limit", "7")
+	if none != (ran{exitOK, "No deliveries.\n", ""}) {
+		t.Errorf("got %+v", none)
+	}
+}
+
+func TestShowingDeliveriesPrintsTheirTimelines(t *testing.T) {
+	dir := server(t, map[string]any{"GET deliveries/" + message: deliveries()})
+	got := postino(t, "", nil, "deliveries", "show", message, "--data", dir)
+	if got.code != exitOK || got.err != "" {
+		t.Errorf("got %+v", got)
+	}
+	golden(t, "deliveries-show.golden", got.out)
+}
+
+func TestJSONAnswersAreTheServersOwn(t *testing.T) {
+	want := operator.DeliveryList{Deliveries: deliveries()}
+	dir := server(t, map[string]any{"GET deliveries?limit=50": want, "GET deliveries/" + message: want.Deliveries})
+	var list operator.DeliveryList
+	got := postino(t, "", nil, "deliveries", "list", "--json", "--data", dir)
+	if err := json.Unmarshal([]byte(got.out), &list); err != nil {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	if d := cmp.Diff(want, list); d != "" {
+		t.Error(d)
+	}
+	var shown []operator.Delivery
+	got = postino(t, "", nil, "deliveries", "show", message, "--json", "--data", dir)
+	if err := json.Unmarshal([]byte(got.out), &shown); err != nil {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	if d := cmp.Diff(want.Deliveries, shown); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOnlyATerminalGetsColours(t *testing.T) {
+	for _, colour := range []bool{true, false} {
+		var out strings.Builder
+		app := &App{Out: &out, Now: func() time.Time { return noon }, Colour: colour}
+		app.deliveries(operator.DeliveryList{Deliveries: deliveries()})
+		if strings.Contains(out.String(), "\x1b[") != colour {
+			t.Errorf("colour %v gave %q", colour, out.String())
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"postino/shared/pipeline"
+	"postino/shared/push"
+)
+
+func numbered(n int) pipeline.Event {
+	return event(pipeline.EventDelivered, func(e *pipeline.Event) { e.MessageID = fmt.Sprintf("m%06d", n) })
+}
+
+func openLog(t testing.TB, dir string, o DeliveryLogOptions) *DeliveryLog {
+	l, err := OpenDeliveryLog(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func read(t *testing.T, dir string, f DeliveryFilter, limit int) (ids []string) {
+	records, err := ReadDeliveryLog(dir, f, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		ids = append(ids, r.Notification.MessageID)
+	}
+	return ids
+}
+
+func TestEveryEndOfADeliveryIsALineInSNSsShape(t *testing.T) {
+	dir := t.TempDir()
+	l := openLog(t, dir, DeliveryLogOptions{})
+	for _, k := range kinds {
+		l.Observe(event(k))
+	}
+	l.Observe(event(pipeline.EventDead, func(e *pipeline.Event) {
+		e.Generation, e.Push, e.Attempt.Status, e.Attempt.Fault = "g1", push.UnsubscribeConfirmation, 0, "tls"
+		e.Attempt.Detail = "a \"quoted\" \\ ünïcode\ndetail"
+	}))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, DeliveryLogFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "deliveries.log", string(got))
+}
+
+func anyEvent(t *rapid.T) pipeline.Event {
+	text := func(name string) string { return rapid.String().Draw(t, name) }
+	at := func(name string) time.Time {
+		return time.UnixMilli(rapid.Int64Range(0, 4e12).Draw(t, name)).UTC()
+	}
+	e := pipeline.Event{
+		Kind: rapid.SampledFrom([]pipeline.EventKind{pipeline.EventDelivered, pipeline.EventDead, pipeline.EventDropped}).Draw(t, "kind"),
+		Time: at("time"), Subscription: text("sub"), TopicARN: text("topic"), MessageID: text("message"), Generation: text("generation"),
+		Push: push.Notification, Endpoint: text("endpoint"), Accepted: at("accepted"), Target: text("target"), Reason: text("reason"),
+	}
+	if rapid.Bool().Draw(t, "attempted") {
+		e.Attempt = push.Attempt{Number: rapid.IntRange(1, 200).Draw(t, "n"), Phase: text("phase"), Started: at("started"), Ended: at("ended"),
+			Class: push.Class(text("class")), Status: rapid.IntRange(0, 999).Draw(t, "status"), Fault: text("fault"), Detail: text("detail")}
+	}
+	return e
+}
+
+func TestALineReadsBackAsWhatHappened(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := anyEvent(t)
+		line, ok := appendRecord(nil, &e)
+		if !ok || bytes.IndexByte(line, '\n') != len(line)-1 {
+			t.Fatalf("not one line: %q", line)
+		}
+		var r Record
+		decoder := json.NewDecoder(bytes.NewReader(line))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		// Only the order and the form of times may differ from encoding/json's.
+		again, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b any
+		if json.Unmarshal(line, &a) != nil || json.Unmarshal(again, &b) != nil {
+			t.Fatal("unreadable")
+		}
+		normalise(a)
+		normalise(b)
+		if diff := cmp.Diff(b, a); diff != "" {
+			t.Fatal(diff)
+		}
+		want := push.Delivery{
+			Key:     push.DeliveryKey{Subscription: e.Subscription, MessageID: e.MessageID, Generation: e.Generation},
+			Attempt: e.Attempt.Number, State: map[pipeline.EventKind]push.State{pipeline.EventDelivered: push.Delivered,
+				pipeline.EventDead: push.Dead, pipeline.EventDropped: push.Dropped}[e.Kind],
+			Reason: e.Reason, Target: e.Target, CreatedAt: e.Accepted, UpdatedAt: e.Time,
+		}
+		if e.Attempt.Number > 0 {
+			e.Attempt.Reason = e.Reason
+			want.Attempts = []push.Attempt{e.Attempt}
+		}
+		if diff := cmp.Diff(want, r.AsDelivery()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// normalise brings times in a decoded record to one form.
+func normalise(v any) {
+	own, _ := v.(map[string]any)["postino"].(map[string]any)
+	for _, name := range []string{"ended", "started", "attemptEnded"} {
+		if s, ok := own[name].(string); ok {
+			at, _ := time.Parse(time.RFC3339Nano, s)
+			own[name] = at.UnixMilli()
+		}
+	}
+}
+
+func TestRecordsAreInTheFileWithin200Milliseconds(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := openLog(t, dir, DeliveryLogOptions{})
+		time.Sleep(flushEvery / 2) // the bubble's clock
+		l.Observe(numbered(1))
+		synctest.Wait()
+		if got := read(t, dir, DeliveryFilter{}, 10); len(got) != 0 {
+			t.Errorf("written unbuffered: %v", got)
+		}
+		time.Sleep(flushEvery)
+		synctest.Wait()
+		if got := read(t, dir, DeliveryFilter{}, 10); len(got) != 1 {
+			t.Errorf("got %v", got)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestABurstDoesNotWaitForTheClock(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := openLog(t, dir, DeliveryLogOptions{})
+		for n := range 1000 {
+			l.Observe(numbered(n))
+		}
+		synctest.Wait() // no time has passed
+		if got := read(t, dir, DeliveryFilter{}, 5000); len(got) == 0 {
+			t.Error("nothing written")
+		}
+		_ = l.Close()
+	})
+}
+
+func TestClosingWritesEverythingAndReopeningAppends(t *testing.T) {
+	dir := t.TempDir()
+	for run := range 3 {
+		l := openLog(t, dir, DeliveryLogOptions{})
+		for n := range 10 {
+			l.Observe(numbered(run*10 + n))
+		}
+		for range 2 {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.Observe(numbered(999)) // too late, and harmless
+	}
+	got := read(t, dir, DeliveryFilter{}, 100)
+	if len(got) != 30 || got[0] != "m000029" || got[29] != "m000000" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFilesAreRotatedBySizeAndTheOldestGo(t *testing.T) {
+	dir := t.TempDir()
+	const perRun = 10
+	line, _ := appendRecord(nil, new(numbered(0)))
+	for run := range 9 { // each close flushes one run; two runs fit a file
+		l := openLog(t, dir, DeliveryLogOptions{MaxSize: int64(len(line) * perRun * 2), Keep: 2})
+		for n := range perRun {
+			l.Observe(numbered(run*perRun + n))
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, _ := os.ReadDir(dir)
+	var files []string
+	for _, e := range entries {
+		info, _ := e.Info()
+		files = append(files, fmt.Sprintf("%s %d", e.Name(), info.Size()/int64(len(line))))
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", e.Name(), info.Mode())
+		}
+	}
+	if diff := cmp.Diff([]string{"deliveries.log 10", "deliveries.log.1 20", "deliveries.log.2 20"}, files); diff != "" {
+		t.Error(diff)
+	}
+	got := read(t, dir, DeliveryFilter{}, 1000)
+	if len(got) != 50 || got[0] != "m000089" || got[49] != "m000040" {
+		t.Errorf("%d records, %s to %s", len(got), got[0], got[len(got)-1])
+	}
+	for i := 1; i < len(got); i++ {
+		if got[i] >= got[i-1] {
+			t.Fatalf("%s comes before %s", got[i-1], got[i])
+		}
+	}
+}
+
+func TestALineThatACrashCutOffIsSkippedAndSpoilsNoOther(t *testing.T) {
+	dir := t.TempDir()
+	write := func(n int) {
+		l := openLog(t, dir, DeliveryLogOptions{})
+		l.Observe(numbered(n))
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, DeliveryLogFile)
+	write(1)
+	write(2)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, info.Size()-7); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir, DeliveryFilter{}, 10); len(got) != 1 || got[0] != "m000001" {
+		t.Errorf("before the restart: %v", got)
+	}
+	write(3)
+	if got := read(t, dir, DeliveryFilter{}, 10); len(got) != 2 || got[0] != "m000003" || got[1] != "m000001" {
+		t.Errorf("after the restart: %v", got)
+	}
+}
+
+// disk is a file whose room can run out.
+type disk struct {
+	io.WriteCloser
+	mu   sync.Mutex
+	room int
+	hung chan struct{}
+}
+
+func (d *disk) Write(p []byte) (int, error) {
+	if d.hung != nil {
+		<-d.hung
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := min(len(p), d.room)
+	d.room -= n
+	n, err := d.WriteCloser.Write(p[:n])
+	if err == nil && n < len(p) {
+		err = errors.New("no space left on device")
+	}
+	return n, err
+}
+
+func (d *disk) setRoom(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.room = n
+}
+
+func onDisk(t *testing.T, dir string, d *disk, log *slog.Logger) *DeliveryLog {
+	files := &rotation{path: filepath.Join(dir, DeliveryLogFile), maxSize: 1 << 30, keep: 1}
+	if err := files.open(); err != nil {
+		t.Fatal(err)
+	}
+	d.WriteCloser = files.f
+	files.f = d
+	return startDeliveryLog(files, log)
+}
+
+func TestAFullDiskDropsRecordsCountsThemAndWarnsOnce(t *testing.T) {
+	dir := t.TempDir()
+	var warnings bytes.Buffer
+	line, _ := appendRecord(nil, new(numbered(0)))
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{room: len(line)*2 + 10} // two records and a bit of the third
+		l := onDisk(t, dir, d, textLogger(&warnings, slog.LevelInfo))
+		flush := func(numbers ...int) {
+			for _, n := range numbers {
+				l.Observe(numbered(n))
+			}
+			time.Sleep(flushEvery)
+			synctest.Wait()
+		}
+		flush(1, 2, 3, 4)
+		flush(5)
+		flush(6)
+		if l.Dropped() != 4 {
+			t.Errorf("%d dropped, want 4", l.Dropped())
+		}
+		if n := strings.Count(warnings.String(), "level=WARN"); n != 1 || strings.Contains(warnings.String(), "level=INFO") {
+			t.Errorf("%d warnings: %s", n, warnings.String())
+		}
+		d.setRoom(1 << 20)
+		flush(7)
+		flush(8)
+		if n := strings.Count(warnings.String(), "level=INFO"); n != 1 {
+			t.Errorf("the recovery was told %d times: %s", n, warnings.String())
+		}
+		if err := l.Close(); err != nil || l.Dropped() != 4 {
+			t.Errorf("%v, %d dropped", err, l.Dropped())
+		}
+	})
+	if diff := cmp.Diff([]string{"m000008", "m000007", "m000002", "m000001"}, read(t, dir, DeliveryFilter{}, 10)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestADiskThatHangsHoldsNobodyUpAndFillsNoMemory(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{room: 1 << 30, hung: make(chan struct{})}
+		l := onDisk(t, dir, d, nil)
+		const events = 100_000
+		for n := range events {
+			l.Observe(numbered(n)) // would deadlock the bubble if it waited
+		}
+		if held := len(l.waiting); held > maxWaiting+4096 {
+			t.Errorf("%d bytes are held", held)
+		}
+		if l.Dropped() == 0 {
+			t.Error("nothing was dropped")
+		}
+		l.Observe(event(pipeline.EventRetry)) // ends nothing, so nothing of it is lost
+		dropped := l.Dropped()
+		close(d.hung)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := len(read(t, dir, DeliveryFilter{}, events)); got+int(dropped) != events {
+			t.Errorf("%d written and %d dropped of %d", got, dropped, events)
+		}
+	})
+}
+
+func TestADirectoryThatCannotBeWrittenIsRefusedAtOpening(t *testing.T) {
+	if _, err := OpenDeliveryLog(filepath.Join(t.TempDir(), "missing"), DeliveryLogOptions{}); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConcurrentEventsAreAllWritten(t *testing.T) {
+	dir := t.TempDir()
+	l := openLog(t, dir, DeliveryLogOptions{MaxSize: 1 << 20, Keep: 100})
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for n := range 2000 {
+				l.Observe(numbered(w*2000 + n))
+			}
+		})
+	}
+	for range 5 { // reading while it is written and rotated
+		if _, err := ReadDeliveryLog(dir, DeliveryFilter{}, 1000); err != nil {
+			t.Error(err)
+		}
+	}
+	all.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, id := range read(t, dir, DeliveryFilter{}, 100_000) {
+		seen[id] = true
+	}
+	if len(seen) != 16_000 {
+		t.Errorf("%d records of 16000", len(seen))
+	}
+}
+
+func BenchmarkDeliveryLog(b *testing.B) {
+	l := openLog(b, b.TempDir(), DeliveryLogOptions{})
+	e := event(pipeline.EventDelivered)
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Observe(e)
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(l.Dropped())/float64(b.N), "dropped/op")
+	if err := l.Close(); err != nil {
+		b.Error(err)
+	}
+}

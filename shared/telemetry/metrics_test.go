@@ -1,0 +1,107 @@
+package telemetry
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"postino/shared/pipeline"
+	"postino/shared/push"
+)
+
+func scrape(m *Metrics) string {
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+// ours leaves out the runtime's metrics and the comments.
+func ours(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "postino_") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func TestEveryEventIsCounted(t *testing.T) {
+	m := NewMetrics(Gauges{
+		Queues: func() []QueueDepth {
+			return []QueueDepth{{Queue: "postino-retries", Visible: 1, InFlight: 2, Delayed: 3}, {Queue: "postino-attempts", Visible: 10}}
+		},
+		ThrottleBacklog: func() time.Duration { return 1500 * time.Millisecond },
+		LogDropped:      func() uint64 { return 7 },
+	})
+	for _, k := range kinds {
+		m.Observe(event(k))
+	}
+	failed := func(change func(*push.Attempt)) {
+		m.Observe(event(pipeline.EventRetry, func(e *pipeline.Event) { change(&e.Attempt) }))
+	}
+	failed(func(a *push.Attempt) { a.Status, a.Fault = 0, "timeout" })
+	failed(func(a *push.Attempt) { a.Status = 429 })
+	failed(func(a *push.Attempt) { a.Class, a.Status = push.Permanent, 404 })
+	failed(func(a *push.Attempt) { a.Class, a.Status = push.Permanent, 999 })
+	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Attempt.Number, e.Due = 3, noon.Add(-12*time.Millisecond) }))
+	// A first attempt after a redrive is no first delivery.
+	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Generation = "g" }))
+	golden(t, "metrics.txt", ours(scrape(m)))
+	if !strings.Contains(scrape(m), "go_goroutines") || !strings.Contains(scrape(m), "process_cpu_seconds_total") {
+		t.Error("the runtime's and the process's metrics are missing")
+	}
+}
+
+func TestTheMetricsPassPrometheussOwnLinter(t *testing.T) {
+	m := NewMetrics(Gauges{
+		Queues: func() []QueueDepth { return []QueueDepth{{Queue: "q"}} }, ThrottleBacklog: func() time.Duration { return 0 }, LogDropped: func() uint64 { return 0 },
+	})
+	problems, err := promlint.New(strings.NewReader(scrape(m))).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+func TestTwoServersInOneProcessDoNotShareMetrics(t *testing.T) {
+	a, b := NewMetrics(Gauges{}), NewMetrics(Gauges{})
+	a.Observe(event(pipeline.EventDead))
+	if !strings.Contains(scrape(a), "postino_dead_lettered_total 1") || !strings.Contains(scrape(b), "postino_dead_lettered_total 0") {
+		t.Error("they share a registry")
+	}
+}
+
+func TestTheNumberOfSeriesIsBounded(t *testing.T) {
+	m := NewMetrics(Gauges{Queues: func() (all []QueueDepth) {
+		for n := range 1000 {
+			all = append(all, QueueDepth{Queue: fmt.Sprintf("dead-%d", n), Visible: n})
+		}
+		return all
+	}})
+	for n := range 1000 {
+		m.Observe(event(pipeline.EventRetry, func(e *pipeline.Event) {
+			e.Endpoint, e.TopicARN, e.Subscription = fmt.Sprintf("http://h%d/", n), fmt.Sprint(n), fmt.Sprint(n)
+			e.Attempt.Number, e.Attempt.Status, e.Attempt.Phase = n+1, n, fmt.Sprint(n)
+		}))
+	}
+	text := ours(scrape(m))
+	if n := strings.Count(text, "\n"); n > 400 {
+		t.Errorf("%d series", n)
+	}
+	if !strings.Contains(text, `queue="dead-999"`) || strings.Contains(text, `queue="dead-1"`) {
+		t.Error("the deepest queues are not the ones shown")
+	}
+}
+
+func BenchmarkMetrics(b *testing.B) {
+	m := NewMetrics(Gauges{})
+	e := event(pipeline.EventRetry)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Observe(e)
+	}
+}
