@@ -96,9 +96,9 @@ func (s *server) kill() {
 	<-s.exited
 }
 
-// close stops the server cleanly, by force after half a minute (an attempt under
-// way may take 15 s), and removes its
-// data. The error says that force was needed or that it died before.
+// close stops the server cleanly and removes its data; by force after half a
+// minute, as an attempt under way may take 15 s. The error says that force was
+// needed or that the server had died before.
 func (s *server) close() error {
 	defer os.RemoveAll(s.dir)
 	defer s.http.CloseIdleConnections()

@@ -45,7 +45,7 @@ var rules = []rule{
 	{"shared/installation", []string{"shared/push", "shared/config", "shared/envelope", "shared/httpsend", "shared/lambdaio", "shared/pipeline", "shared/signing", "shared/snsapi"},
 		[]string{"github.com/google/uuid"}},
 	{"shared/operator", []string{"shared/push", "shared/pipeline", "shared/conformance", "shared/snsapi", "shared/telemetry"}, anything},
-	{"shared/embedded", []string{"shared/push", "shared/pipeline", "shared/snsapi", "shared/conformance", "shared/lambdaio", "shared/operator", "shared/embedded"}, anything},
+	{"shared/embedded", []string{"shared/push", "shared/pipeline", "shared/snsapi", "shared/conformance", "shared/lambdaio", "shared/operator", "shared/embedded", "shared/config", "shared/envelope", "shared/installation", "shared/signing"}, anything},
 	{"cmd", anything, anything},
 	{"functions", anything, anything},
 	{"infra", anything, anything},

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,19 +96,15 @@ func TestALineReadsBackAsWhatHappened(t *testing.T) {
 		if err := decoder.Decode(&r); err != nil {
 			t.Fatal(err)
 		}
-		// Only the order and the form of times may differ from encoding/json's.
-		again, err := json.Marshal(r)
-		if err != nil {
+		// It is what encoding/json makes of a Record, but for HTML escapes.
+		var plain bytes.Buffer
+		encoder := json.NewEncoder(&plain)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(r); err != nil {
 			t.Fatal(err)
 		}
-		var a, b any
-		if json.Unmarshal(line, &a) != nil || json.Unmarshal(again, &b) != nil {
-			t.Fatal("unreadable")
-		}
-		normalise(a)
-		normalise(b)
-		if diff := cmp.Diff(b, a); diff != "" {
-			t.Fatal(diff)
+		if got := unescapeHTML(string(line)); got != plain.String() {
+			t.Fatal(cmp.Diff(plain.String(), got))
 		}
 		want := push.Delivery{
 			Key:     push.DeliveryKey{Subscription: e.Subscription, MessageID: e.MessageID, Generation: e.Generation},
@@ -125,15 +122,9 @@ func TestALineReadsBackAsWhatHappened(t *testing.T) {
 	})
 }
 
-// normalise brings times in a decoded record to one form.
-func normalise(v any) {
-	own, _ := v.(map[string]any)["postino"].(map[string]any)
-	for _, name := range []string{"ended", "started", "attemptEnded"} {
-		if s, ok := own[name].(string); ok {
-			at, _ := time.Parse(time.RFC3339Nano, s)
-			own[name] = at.UnixMilli()
-		}
-	}
+// unescapeHTML undoes what json.Marshal does to three characters.
+func unescapeHTML(s string) string {
+	return strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(s)
 }
 
 func TestRecordsAreInTheFileWithin200Milliseconds(t *testing.T) {
@@ -395,14 +386,22 @@ func TestConcurrentEventsAreAllWritten(t *testing.T) {
 	}
 }
 
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 func BenchmarkDeliveryLog(b *testing.B) {
 	l := openLog(b, b.TempDir(), DeliveryLogOptions{})
 	e := event(pipeline.EventDelivered)
 	b.ReportAllocs()
+	began := cpuTime()
 	for b.Loop() {
 		l.Observe(e)
 	}
 	b.StopTimer()
+	b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/op") // the writer's share included
 	b.ReportMetric(float64(l.Dropped())/float64(b.N), "dropped/op")
 	if err := l.Close(); err != nil {
 		b.Error(err)

@@ -56,7 +56,8 @@ type RecordPostino struct {
 	State           push.State `json:"state"`
 	Target          string     `json:"target,omitempty"`
 	Reason          string     `json:"reason,omitempty"`
-	// Ended is when the delivery ended; the rest describes the last attempt.
+	// Ended is when the delivery ended, to the millisecond like the other times;
+	// the rest describes the last attempt.
 	Ended        time.Time  `json:"ended"`
 	Phase        string     `json:"phase,omitempty"`
 	Class        push.Class `json:"class,omitempty"`
@@ -65,10 +66,8 @@ type RecordPostino struct {
 	AttemptEnded time.Time  `json:"attemptEnded,omitzero"`
 }
 
-const (
-	snsTime = "2006-01-02 15:04:05.000"
-	ourTime = "2006-01-02T15:04:05.000Z"
-)
+// snsTime is the layout of SNS's timestamps.
+const snsTime = "2006-01-02 15:04:05.000"
 
 // appendRecord appends e's line to b, newline included. ok is false where e
 // ends no delivery. It writes what encoding/json would write of a Record, about
@@ -130,7 +129,7 @@ func appendNumber(b []byte, name string, n int64) []byte {
 }
 
 func appendTime(b []byte, name string, t time.Time) []byte {
-	return append(t.UTC().AppendFormat(append(b, name...), ourTime), '"')
+	return append(t.UTC().Truncate(time.Millisecond).AppendFormat(append(b, name...), time.RFC3339Nano), '"')
 }
 
 func appendOptional(b []byte, name, value string) []byte {

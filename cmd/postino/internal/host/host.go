@@ -12,19 +12,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"path/filepath"
-	"time"
 
 	"postino/shared/config"
-	"postino/shared/embedded/clocktimer"
-	"postino/shared/embedded/sqlitedb"
-	"postino/shared/embedded/sqlitequeue"
-	"postino/shared/embedded/sqlitestore"
-	"postino/shared/envelope"
+	"postino/shared/embedded/stack"
 	"postino/shared/installation"
 	"postino/shared/operator"
 	"postino/shared/pipeline"
-	"postino/shared/signing"
 	"postino/shared/telemetry"
 )
 
@@ -46,14 +39,9 @@ type Host struct {
 	listener net.Listener
 	server   operator.ServerFile
 
-	db    *sqlitedb.DB
-	queue *sqlitequeue.Queue
-	store *sqlitestore.Store
-	timer *clocktimer.Timer
-	log   *telemetry.DeliveryLog
-	meter *telemetry.Metrics
-
-	signer    *signing.Signer
+	stack     *stack.Stack
+	log       *telemetry.DeliveryLog
+	meter     *telemetry.Metrics
 	functions installation.Functions
 }
 
@@ -69,27 +57,15 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	if h.listener, err = listen(o.Listen); err != nil {
 		return nil, err
 	}
-	if h.db, err = sqlitedb.Open(sqlitedb.Options{Dir: o.Config.Data}); err != nil {
+	if h.stack, err = stack.Open(ctx, o.Config, o.Log); err != nil {
 		return nil, err
 	}
-	if h.store, err = sqlitestore.Open(ctx, h.db); err != nil {
-		return nil, err
-	}
-	if h.queue, err = sqlitequeue.Open(ctx, h.db, sqlitequeue.Config{}); err != nil {
-		return nil, err
-	}
-	if err := h.ensureQueues(ctx); err != nil {
-		return nil, err
-	}
-	h.timer = clocktimer.Open(h.db, h.queue, clocktimer.Config{Log: o.Log})
 	if h.log, err = telemetry.OpenDeliveryLog(o.Config.Data, telemetry.DeliveryLogOptions{Log: o.Log}); err != nil {
 		return nil, err
 	}
-	links := envelope.Links{PublicURL: h.publicURL()}
-	if h.signer, err = signing.LoadOrCreate(filepath.Join(o.Config.Data, "signing.pem"), time.Now(), links); err != nil {
+	if err := h.assemble(); err != nil {
 		return nil, err
 	}
-	h.assemble(links)
 	return h, h.announce()
 }
 
@@ -117,28 +93,6 @@ func rootCause(err error) error {
 	return err
 }
 
-// The queues' figures, as in template.yaml.
-const (
-	maxReceives = 100
-	visibility  = 360 * time.Second
-)
-
-func (h *Host) ensureQueues(ctx context.Context) error {
-	q := h.options.Config.Queues
-	for _, name := range []string{q.Attempt, q.Retry, q.Fanout} {
-		o := sqlitequeue.Options{Visibility: visibility, MaxReceive: maxReceives, DeadLetter: q.Failed}
-		if err := h.queue.Ensure(ctx, name, o); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{q.DeadLetter, q.Failed} {
-		if err := h.queue.Ensure(ctx, name, sqlitequeue.Options{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (h *Host) publicURL() string {
 	if u := h.options.Config.PublicURL; u != "" {
 		return u
@@ -150,14 +104,18 @@ func (h *Host) publicURL() string {
 func (h *Host) URL() string { return "http://" + h.listener.Addr().String() }
 
 // assemble makes the functions over the adapters.
-func (h *Host) assemble(links envelope.Links) {
+func (h *Host) assemble() error {
 	h.meter = telemetry.NewMetrics(h.gauges())
 	observers := []pipeline.Observer{telemetry.Log(h.options.Log), h.log, h.meter}
 	if h.options.Observer != nil {
 		observers = append(observers, h.options.Observer)
 	}
-	h.functions = installation.New(h.options.Config, installation.Adapters{Store: h.store, Queues: h.queue, Timer: h.timer, Signer: h.signer,
-		Links: links, Observer: telemetry.Tee(observers...), Log: h.options.Log, AllowLoopback: true})
+	a, err := h.stack.Adapters(h.publicURL(), telemetry.Tee(observers...), h.options.Log)
+	if err != nil {
+		return err
+	}
+	h.functions = installation.New(h.options.Config, a)
+	return nil
 }
 
 // announce leaves the file by which the command line finds the server.
@@ -181,17 +139,11 @@ func (h *Host) Close() error {
 	if h.server.Token != "" {
 		errs = append(errs, operator.RemoveServerFile(h.options.Config.Data, h.server))
 	}
-	if h.timer != nil {
-		errs = append(errs, h.timer.Close())
-	}
-	if h.queue != nil {
-		errs = append(errs, h.queue.Close())
+	if h.stack != nil {
+		errs = append(errs, h.stack.Close())
 	}
 	if h.log != nil {
 		errs = append(errs, h.log.Close())
-	}
-	if h.db != nil {
-		errs = append(errs, h.db.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -87,8 +87,8 @@ func (h *Host) handler() http.Handler {
 // Operator is what the command line asks of this server.
 func (h *Host) Operator() *operator.Operator {
 	c := h.options.Config
-	return &operator.Operator{Deliveries: h.store, DeliveryLog: deliveryLog{c.Data}, Queues: operatorQueues{h.queue}, Directory: h.store, Redriver: h.functions.Redriver,
-		Jobs: h.queue, Names: c.Queues, Region: c.Region, Account: c.Account, Now: time.Now, Random: rand.Reader, Log: h.options.Log}
+	return &operator.Operator{Deliveries: h.stack.Store, DeliveryLog: deliveryLog{c.Data}, Queues: operatorQueues{h.stack.Queue}, Directory: h.stack.Store, Redriver: h.functions.Redriver,
+		Jobs: h.stack.Queue, Names: c.Queues, Region: c.Region, Account: c.Account, Now: time.Now, Random: rand.Reader, Log: h.options.Log}
 }
 
 // sources are the event source mappings of the functions. Redrive has none: it
@@ -98,9 +98,9 @@ func (h *Host) sources() []*eventsource.Source {
 	c := h.options.Config
 	deliver, fanout := h.functions.Deliver.Handle, h.functions.Fanout.Handle
 	return []*eventsource.Source{
-		{Queue: h.queue, Name: q.Attempt, ARN: installation.QueueARN(c, q.Attempt), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
-		{Queue: h.queue, Name: q.Retry, ARN: installation.QueueARN(c, q.Retry), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
-		{Queue: h.queue, Name: q.Fanout, ARN: installation.QueueARN(c, q.Fanout), Handle: fanout, Concurrency: 4, Log: h.options.Log},
+		{Queue: h.stack.Queue, Name: q.Attempt, ARN: installation.QueueARN(c, q.Attempt), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
+		{Queue: h.stack.Queue, Name: q.Retry, ARN: installation.QueueARN(c, q.Retry), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
+		{Queue: h.stack.Queue, Name: q.Fanout, ARN: installation.QueueARN(c, q.Fanout), Handle: fanout, Concurrency: 4, Log: h.options.Log},
 	}
 }
 
@@ -113,7 +113,7 @@ func (h *Host) tidy(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if _, err := h.store.Purge(ctx, time.Now(), 1000); err != nil && ctx.Err() == nil {
+			if _, err := h.stack.Store.Purge(ctx, time.Now(), 1000); err != nil && ctx.Err() == nil {
 				h.options.Log.Error("expired records could not be removed; they are tried again", "err", err)
 			}
 		}

@@ -57,7 +57,7 @@ func (l deliveryLog) Logged(_ context.Context, f operator.Filter) ([]push.Delive
 func (h *Host) gauges() telemetry.Gauges {
 	return telemetry.Gauges{
 		Queues: func() []telemetry.QueueDepth {
-			infos, err := h.queue.List(context.Background())
+			infos, err := h.stack.Queue.List(context.Background())
 			if err != nil {
 				return nil
 			}
@@ -67,7 +67,7 @@ func (h *Host) gauges() telemetry.Gauges {
 			}
 			return out
 		},
-		ThrottleBacklog: func() time.Duration { return h.store.Backlog(time.Now()) },
+		ThrottleBacklog: func() time.Duration { return h.stack.Store.Backlog(time.Now()) },
 		LogDropped:      h.log.Dropped,
 	}
 }

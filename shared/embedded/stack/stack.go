@@ -1,0 +1,104 @@
+// Package stack opens the embedded adapters together: database, store, queues,
+// timer and signing key, all in one data directory.
+package stack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"postino/shared/config"
+	"postino/shared/embedded/clocktimer"
+	"postino/shared/embedded/sqlitedb"
+	"postino/shared/embedded/sqlitequeue"
+	"postino/shared/embedded/sqlitestore"
+	"postino/shared/envelope"
+	"postino/shared/installation"
+	"postino/shared/pipeline"
+	"postino/shared/signing"
+)
+
+// Stack is the open adapters.
+type Stack struct {
+	DB    *sqlitedb.DB
+	Store *sqlitestore.Store
+	Queue *sqlitequeue.Queue
+	Timer *clocktimer.Timer
+
+	dir string
+}
+
+// The queues' figures, as in template.yaml.
+const (
+	maxReceives = 100
+	visibility  = 360 * time.Second
+)
+
+// Open opens what lies in the data directory, making what is missing. Its errors
+// are one sentence for a person.
+func Open(ctx context.Context, c config.Config, log *slog.Logger) (_ *Stack, err error) {
+	s := &Stack{dir: c.Data}
+	defer func() {
+		if err != nil {
+			_ = s.Close() // why it did not open is what matters
+		}
+	}()
+	if s.DB, err = sqlitedb.Open(sqlitedb.Options{Dir: c.Data}); err != nil {
+		return nil, err
+	}
+	if s.Store, err = sqlitestore.Open(ctx, s.DB); err != nil {
+		return nil, err
+	}
+	if s.Queue, err = sqlitequeue.Open(ctx, s.DB, sqlitequeue.Config{}); err != nil {
+		return nil, err
+	}
+	if err := s.ensureQueues(ctx, c.Queues); err != nil {
+		return nil, err
+	}
+	s.Timer = clocktimer.Open(s.DB, s.Queue, clocktimer.Config{Log: log})
+	return s, nil
+}
+
+func (s *Stack) ensureQueues(ctx context.Context, q pipeline.QueueNames) error {
+	for _, name := range []string{q.Attempt, q.Retry, q.Fanout} {
+		o := sqlitequeue.Options{Visibility: visibility, MaxReceive: maxReceives, DeadLetter: q.Failed}
+		if err := s.Queue.Ensure(ctx, name, o); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{q.DeadLetter, q.Failed} {
+		if err := s.Queue.Ensure(ctx, name, sqlitequeue.Options{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Adapters are what an installation stands on. publicURL is where its links
+// begin; endpoints may be on this host.
+func (s *Stack) Adapters(publicURL string, observer pipeline.Observer, log *slog.Logger) (installation.Adapters, error) {
+	links := envelope.Links{PublicURL: publicURL}
+	signer, err := signing.LoadOrCreate(filepath.Join(s.dir, "signing.pem"), time.Now(), links)
+	if err != nil {
+		return installation.Adapters{}, err
+	}
+	return installation.Adapters{Store: s.Store, Queues: s.Queue, Timer: s.Timer, Signer: signer, Links: links,
+		Observer: observer, Log: log, AllowLoopback: true}, nil
+}
+
+// Close writes what is on its way and releases the directory.
+func (s *Stack) Close() error {
+	var errs []error
+	if s.Timer != nil {
+		errs = append(errs, s.Timer.Close())
+	}
+	if s.Queue != nil {
+		errs = append(errs, s.Queue.Close())
+	}
+	if s.DB != nil {
+		errs = append(errs, s.DB.Close())
+	}
+	return errors.Join(errs...)
+}
