@@ -15,5 +15,6 @@ func main() { os.Exit(start()) }
 func start() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	defer profile()()
 	return run(ctx, newApp(), os.Args[1:])
 }

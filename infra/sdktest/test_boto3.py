@@ -226,7 +226,7 @@ def test_subscription_attributes_are_checked_by_both_actions(sns, topic, receive
         "InvalidParameter", "Invalid parameter: " + text, 400)
 
 
-@pytest.mark.parametrize("name", ["SubscriptionRoleArn", "ReplayPolicy"])
+@pytest.mark.parametrize("name", ["FilterPolicy", "FilterPolicyScope", "SubscriptionRoleArn", "ReplayPolicy"])
 def test_subscription_attributes_that_are_not_served_are_refused(sns, confirmed, name):
     code, text, status = refusal(sns.set_subscription_attributes, SubscriptionArn=confirmed[0], AttributeName=name, AttributeValue="{}")
     assert (code, status) == ("InvalidParameter", 400) and name in text

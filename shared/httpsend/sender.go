@@ -172,7 +172,7 @@ func discard(response *http.Response, cancel context.CancelFunc) {
 		return
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
-		enough := time.AfterFunc(bodyPatience, cancel)
+		enough := time.AfterFunc(time.Hour, cancel)
 		_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody))
 		enough.Stop()
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -53,19 +54,19 @@ func (j Job) Key() DeliveryKey {
 // The wire form. Everything a publisher wrote is base64, so that a job holds
 // only characters SQS accepts whatever the message holds. Times are Unix
 // milliseconds, 0 for none.
-type jobWire[M any] struct {
-	V            int    `json:"v"`
-	Kind         Kind   `json:"kind"`
-	Subscription string `json:"sub"`
-	Generation   string `json:"gen,omitempty"`
-	Attempt      int    `json:"n"`
-	Phase        string `json:"phase,omitempty"`
-	NotBefore    int64  `json:"notBefore,omitempty"`
-	Slot         int64  `json:"slot,omitempty"`
-	WaitingSince int64  `json:"since,omitempty"`
-	Stumbles     int    `json:"stumbles,omitempty"`
-	Redrives     int    `json:"redrives,omitempty"`
-	Message      M      `json:"msg"`
+type jobWire struct {
+	V            int         `json:"v"`
+	Kind         Kind        `json:"kind"`
+	Subscription string      `json:"sub"`
+	Generation   string      `json:"gen"`
+	Attempt      int         `json:"n"`
+	Phase        string      `json:"phase"`
+	NotBefore    int64       `json:"notBefore"`
+	Slot         int64       `json:"slot"`
+	WaitingSince int64       `json:"since"`
+	Stumbles     int         `json:"stumbles"`
+	Redrives     int         `json:"redrives"`
+	Message      messageWire `json:"msg"`
 }
 
 type messageWire struct {
@@ -111,24 +112,55 @@ func (m Message) Encode() EncodedMessage {
 // Encode gives the job's queue message.
 func (j Job) Encode() string { return j.EncodeWith(j.Message.Encode()) }
 
-// EncodeWith is Encode with a message that is encoded already.
+// EncodeWith is Encode with a message that is encoded already. It appends by
+// hand, because encoding/json parses a RawMessage again for every job of a
+// fan-out.
 func (j Job) EncodeWith(m EncodedMessage) string {
-	b, err := json.Marshal(jobWire[json.RawMessage]{
-		V: JobVersion, Kind: j.Kind, Subscription: j.Subscription, Generation: j.Generation,
-		Attempt: j.Attempt, Phase: j.Phase, NotBefore: unixMilli(j.NotBefore), Slot: unixMilli(j.Slot),
-		WaitingSince: unixMilli(j.WaitingSince), Stumbles: j.Stumbles, Redrives: j.Redrives,
-		Message: json.RawMessage(m),
-	})
-	if err != nil {
-		panic(err)
+	b := make([]byte, 0, len(m)+len(j.Subscription)+192)
+	b = strconv.AppendInt(append(b, `{"v":`...), JobVersion, 10)
+	b = appendText(append(b, `,"kind":`...), string(j.Kind))
+	b = appendText(append(b, `,"sub":`...), j.Subscription)
+	if j.Generation != "" {
+		b = appendText(append(b, `,"gen":`...), j.Generation)
 	}
-	return string(b)
+	b = strconv.AppendInt(append(b, `,"n":`...), int64(j.Attempt), 10)
+	if j.Phase != "" {
+		b = appendText(append(b, `,"phase":`...), j.Phase)
+	}
+	for _, f := range [...]struct {
+		name string
+		n    int64
+	}{
+		{`,"notBefore":`, unixMilli(j.NotBefore)}, {`,"slot":`, unixMilli(j.Slot)}, {`,"since":`, unixMilli(j.WaitingSince)},
+		{`,"stumbles":`, int64(j.Stumbles)}, {`,"redrives":`, int64(j.Redrives)},
+	} {
+		if f.n != 0 {
+			b = strconv.AppendInt(append(b, f.name...), f.n, 10)
+		}
+	}
+	b = append(append(b, `,"msg":`...), m...)
+	return string(append(b, '}'))
+}
+
+// appendText appends s as a JSON string. What Postino itself makes is plain
+// ASCII; anything else goes the long way.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string always has a JSON form
+				panic(err)
+			}
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // DecodeJob reads a queue message. Its errors say what is wrong and quote
 // nothing of the message.
 func DecodeJob(s string) (Job, error) {
-	var w jobWire[messageWire]
+	var w jobWire
 	if err := json.Unmarshal([]byte(s), &w); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return Job{}, fmt.Errorf("not a job: member %q cannot be a %s", t.Field, t.Value)

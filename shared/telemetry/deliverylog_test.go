@@ -407,3 +407,12 @@ func BenchmarkDeliveryLog(b *testing.B) {
 		b.Error(err)
 	}
 }
+
+func BenchmarkRecord(b *testing.B) {
+	e := event(pipeline.EventDelivered)
+	line := make([]byte, 0, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		line, _ = appendRecord(line[:0], &e)
+	}
+}

@@ -51,6 +51,9 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (_ *Stack, err
 	if s.Store, err = sqlitestore.Open(ctx, s.DB); err != nil {
 		return nil, err
 	}
+	if err = s.Store.ReleaseClaims(ctx); err != nil {
+		return nil, err
+	}
 	if s.Queue, err = sqlitequeue.Open(ctx, s.DB, sqlitequeue.Config{}); err != nil {
 		return nil, err
 	}

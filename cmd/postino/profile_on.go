@@ -1,0 +1,21 @@
+//go:build profile
+
+package main
+
+import (
+	"os"
+	"runtime/pprof"
+)
+
+// profile writes a CPU profile of the whole run to POSTINO_CPU_PROFILE, in
+// binaries built with -tags profile.
+func profile() (stop func()) {
+	f, err := os.Create(os.Getenv("POSTINO_CPU_PROFILE"))
+	if err != nil {
+		return func() {}
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return func() {}
+	}
+	return func() { pprof.StopCPUProfile(); _ = f.Close() }
+}
