@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -18,8 +19,8 @@ func (a *App) table(header table.Row, rows []table.Row) {
 	style.Options = table.OptionsNoBordersAndSeparators
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
 	style.Format.Header = text.FormatDefault
-	if a.Colour {
-		style.Color.Header = text.Colors{text.Bold}
+	for i := range header {
+		header[i] = a.colour(bold, fmt.Sprint(header[i]))
 	}
 	t.SetStyle(style)
 	t.SuppressTrailingSpaces()
@@ -36,25 +37,30 @@ func (a *App) json(v any) error {
 	return e.Encode(v)
 }
 
+// Graphic renditions (ECMA-48, SGR).
+const (
+	bold, red, green, yellow, cyan = "1", "31", "32", "33", "36"
+)
+
 // colour paints s where colours are allowed.
-func (a *App) colour(c text.Color, s string) string {
+func (a *App) colour(rendition, s string) string {
 	if !a.Colour {
 		return s
 	}
-	return text.Colors{c}.Sprint(s)
+	return "\x1b[" + rendition + "m" + s + "\x1b[0m"
 }
 
 // state writes a delivery's state as the command line names it.
 func (a *App) state(s push.State) string {
 	switch s {
 	case push.Claimed:
-		return a.colour(text.FgCyan, "attempting")
+		return a.colour(cyan, "attempting")
 	case push.Finished:
-		return a.colour(text.FgYellow, "waiting")
+		return a.colour(yellow, "waiting")
 	case push.Delivered:
-		return a.colour(text.FgGreen, "delivered")
+		return a.colour(green, "delivered")
 	case push.Dead:
-		return a.colour(text.FgRed, "dead")
+		return a.colour(red, "dead")
 	default:
 		return string(s)
 	}

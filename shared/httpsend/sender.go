@@ -171,8 +171,8 @@ func discard(response *http.Response, cancel context.CancelFunc) {
 	if body == http.NoBody {
 		return
 	}
-	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
-		enough := time.AfterFunc(time.Hour, cancel)
+	if true { // whose body is the connection
+		enough := time.AfterFunc(bodyPatience, cancel)
 		_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody))
 		enough.Stop()
 	}

@@ -235,7 +235,7 @@ func (s *script) write(c call) (push.Delivery, bool, error) {
 	current := s.code.records[a.current]
 	current.Attempts = append([]push.Attempt(nil), current.Attempts...)
 	if current.State == push.Claimed {
-		current.Owner, current.LeaseEnd = "me", s.now.Add(30*time.Second)
+		current.Owner, current.LeaseEnd = "me", s.now.Add(30*time.Second) // a refused one is somebody else's; only the lease counts
 	}
 	return current, a.ok, nil
 }

@@ -71,7 +71,7 @@ func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
 		return err
 	}
 	if j.Redrives > v.MaxRedrives && !force {
-		return &UnsendableError{fmt.Sprintf("it was sent again %d times already, the limit is %d", j.Redrives-1, v.MaxRedrives)}
+		return &UnsendableError{fmt.Sprintf("it was sent again before (%d of %d allowed)", j.Redrives-1, v.MaxRedrives)}
 	}
 	sub, err := v.Directory.Subscription(ctx, j.Subscription, true)
 	if push.IsNotFound(err) || err == nil && sub.Deleted() {

@@ -372,3 +372,8 @@ func TestEveryActionOfSNSIsServedOrRefusedByName(t *testing.T) {
 		t.Errorf("%d actions are known, SNS has 42", n)
 	}
 }
+
+func TestARefusalBeforeServeHasTheFormOfAllOthers(t *testing.T) {
+	b := newBench(t)
+	wantRefusal(t, b.Refuse(push.CodeRequestTooLarge, "too large"), 413, "RequestEntityTooLarge", "too large")
+}

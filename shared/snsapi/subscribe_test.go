@@ -254,3 +254,27 @@ func TestSetSubscriptionAttributesRefusals(t *testing.T) {
 		t.Errorf("a refused request changed the subscription: %s", d)
 	}
 }
+
+func TestASubscriptionsEffectivePolicyInheritsFromItsTopicSectionBySection(t *testing.T) {
+	b := newBench(t)
+	topic := b.newTopic("t", "Attributes.entry.1.key", "DeliveryPolicy", "Attributes.entry.1.value",
+		`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":7,"maxDelayTarget":8,"numRetries":9},"defaultRequestPolicy":{"headerContentType":"application/json"}}}`)
+	arn := b.confirmed(topic, "http://a.example", "Attributes.entry.1.key", "DeliveryPolicy", "Attributes.entry.1.value", retryPolicy)
+	effective := attribute(b.ok("Action", "GetSubscriptionAttributes", "SubscriptionArn", arn), "EffectiveDeliveryPolicy")
+	if !strings.Contains(effective, `"numRetries":5`) || !strings.Contains(effective, `"headerContentType":"application/json"`) {
+		t.Errorf("effective %s", effective)
+	}
+}
+
+func TestClockRandomnessAndLogHaveWorkingDefaults(t *testing.T) {
+	b := newBench(t)
+	b.Now, b.Random, b.Log = nil, nil, nil
+	topic := b.newTopic("t")
+	one, two := b.pending(topic, "http://a.example"), b.pending(topic, "http://b.example")
+	if one == two || b.token(one) == b.token(two) || len(b.token(one)) != 288 {
+		t.Errorf("subscriptions %s and %s", one, two)
+	}
+	if age := time.Since(b.directory.subs[one].CreatedAt); age < 0 || age > time.Minute {
+		t.Errorf("created %v ago", age)
+	}
+}

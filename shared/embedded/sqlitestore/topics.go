@@ -66,11 +66,11 @@ func (s *Store) UpdateTopic(ctx context.Context, arn string, change func(*push.T
 	if err != nil {
 		return push.Topic{}, err
 	}
-	t := own(before)
-	if err := change(&t); err != nil {
+	draft := own(before)
+	if err := change(&draft); err != nil {
 		return push.Topic{}, err
 	}
-	t = own(t)
+	t := own(draft) // change may have kept the draft
 	t.ARN, t.CreatedAt = before.ARN, before.CreatedAt
 	t.Confirmed, t.Pending, t.Deleted = before.Confirmed, before.Pending, before.Deleted
 	e := newEdit()
