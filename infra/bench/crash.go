@@ -15,7 +15,6 @@ type crashRow struct {
 	// First and Retried are the attempts in flight at the kill: first attempts,
 	// and attempts after a failure.
 	First, Retried repush
-	Duplicates     int64
 }
 
 // repush is when what was in flight came again, in milliseconds behind the
@@ -23,10 +22,12 @@ type crashRow struct {
 type repush struct {
 	InFlight, Back int
 	Begin, End     figure
+	// Duplicates are messages that came again after a 200.
+	Duplicates int64
 }
 
 func newRepush(r resumption, up time.Time) repush {
-	p := repush{InFlight: r.InFlight, Back: r.Back, Begin: unknown, End: unknown}
+	p := repush{InFlight: r.InFlight, Back: r.Back, Duplicates: r.Duplicates, Begin: unknown, End: unknown}
 	if r.Back > 0 {
 		p.Begin = figure(float64(r.First-up.UnixNano()) / 1e6)
 		p.End = figure(float64(r.Last-up.UnixNano()) / 1e6)
@@ -90,7 +91,7 @@ func (s *suite) crash(srv *server, topic string) error {
 		s.broken("after kill -9 the server does not come up again")
 		return err
 	}
-	p, lost, err := s.drain(o.Accepted, 2*o.Accepted.count(), 1)
+	_, lost, err := s.drain(o.Accepted, 2*o.Accepted.count(), 1)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (s *suite) crash(srv *server, topic string) error {
 	}
 	row := crashRow{
 		Accepted: o.Accepted.count(), Lost: lost, Restart: figure(float64(up.Sub(began).Microseconds()) / 1000),
-		First: newRepush(rs[0], up), Retried: newRepush(rs[1], up), Duplicates: p.Duplicates,
+		First: newRepush(rs[0], up), Retried: newRepush(rs[1], up),
 	}
 	s.report.Crashes = append(s.report.Crashes, row)
 	if lost > 0 {

@@ -8,6 +8,6 @@
 // that the ratio survives a busy or a slow machine.
 //
 // What it reports, and what it holds the figures against, is in targets.go. A
-// missed target is printed as MISSED and is no failure; the exit code is 1 only
-// when something was lost or broken.
+// missed target is printed as MISSED and is no failure; the exit code is 1 when
+// something was lost or broken, or a phase could not be measured in its time.
 package main

@@ -129,6 +129,9 @@ type resumption struct {
 	InFlight, Back int
 	// First and Last are when, in Unix nanoseconds; 0 when none came.
 	First, Last int64
+	// Duplicates is how many of the subscription's messages, in flight or not,
+	// came again after they had been answered 200.
+	Duplicates int64
 }
 
 // resumptions gives one per subscription.

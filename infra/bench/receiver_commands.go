@@ -83,7 +83,7 @@ func (r *receiver) commands(url string, dying *http.Server, mortal *net.TCPAddr)
 			t.held.release()
 			return nothing{}, nil
 		}),
-		"resumptions": ofRun(r, func(t *tally, _ nothing) ([]resumption, error) { return t.held.resumptions(len(t.subs)), nil }),
+		"resumptions": ofRun(r, func(t *tally, _ nothing) ([]resumption, error) { return t.resumptions(), nil }),
 	}
 }
 

@@ -167,9 +167,12 @@ func TestWhatWasHeldWhenItsConnectionBrokeIsInFlightUntilItComesAgain(t *testing
 			notify(t, r, "/hold/0", marker{Run: 1, Seq: seq})
 		}
 		notify(t, r, "/late/1", marker{Run: 1, Seq: 5})
-		rs := r.run.Load().held.resumptions(2)
+		rs := r.run.Load().resumptions()
 		if rs[0].InFlight != 2 || rs[0].Back != 1 || rs[1].InFlight != 1 || rs[1].Back != 1 || rs[0].First == 0 {
 			t.Errorf("%+v, want 1 of 2 and 1 of 1 back", rs)
+		}
+		if rs[0].Duplicates != 1 || rs[1].Duplicates != 0 {
+			t.Errorf("%+v, want the one duplicate at subscription 0", rs)
 		}
 		if p := r.progress(); p.Unique != 3 || p.Duplicates != 1 {
 			t.Errorf("%+v, want 3 delivered and 1 duplicate", p)
@@ -187,7 +190,7 @@ func TestHeldRequestsAreAnsweredWhenReleased(t *testing.T) {
 		if got := <-code; got != http.StatusOK {
 			t.Errorf("answers %d", got)
 		}
-		if rs := r.run.Load().held.resumptions(1); rs[0].InFlight != 0 {
+		if rs := r.run.Load().resumptions(); rs[0].InFlight != 0 {
 			t.Errorf("%+v is in flight though it was answered", rs)
 		}
 	})

@@ -150,11 +150,12 @@ func (r *report) markdownRest(p printer) {
 			w.Waiting, w.Wanted, w.Took.Round(100*time.Millisecond), megabytes(w.Full.Resident), megabytes(w.Full.Peak), megabytes(w.Empty.Resident))
 	}
 	if len(r.Crashes) > 0 {
-		p("## kill -9\n\n| accepted | lost deliveries | restart ms | first attempts in flight | pushed again, ms after up | retries in flight | pushed again, ms after up | duplicates |")
-		p("|---:|---:|---:|---:|---|---:|---|---:|")
+		p("## kill -9\n\n| accepted | lost deliveries | restart ms | first attempts in flight | pushed again, ms after up | duplicates | retries in flight | pushed again, ms after up | duplicates |")
+		p("|---:|---:|---:|---:|---|---:|---:|---|---:|")
 		for _, c := range r.Crashes {
-			p("| %d | %d | %s | %d | %s to %s | %d | %s to %s | %d |", c.Accepted, c.Lost, c.Restart,
-				c.First.InFlight, c.First.Begin, c.First.End, c.Retried.InFlight, c.Retried.Begin, c.Retried.End, c.Duplicates)
+			p("| %d | %d | %s | %d | %s to %s | %d | %d | %s to %s | %d |", c.Accepted, c.Lost, c.Restart,
+				c.First.InFlight, c.First.Begin, c.First.End, c.First.Duplicates,
+				c.Retried.InFlight, c.Retried.Begin, c.Retried.End, c.Retried.Duplicates)
 		}
 		p("")
 	}

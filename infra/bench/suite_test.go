@@ -113,7 +113,7 @@ func TestDuplicatesAreCountedAndAreNoFault(t *testing.T) {
 	if len(r.Broken) > 0 {
 		t.Errorf("reported broken: %q", r.Broken)
 	}
-	if len(r.Crashes) != 1 || r.Crashes[0].Duplicates == 0 {
+	if len(r.Crashes) != 1 || r.Crashes[0].First.Duplicates == 0 {
 		t.Errorf("no duplicates were counted: %+v", r.Crashes)
 	}
 }

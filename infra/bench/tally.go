@@ -39,6 +39,8 @@ type subTally struct {
 	// seen are the messages that came and were answered 200; on the busy lane
 	// those that came.
 	seen bitmap
+	// again counts those that came once more after that.
+	again int64
 }
 
 type shard struct {
@@ -116,6 +118,9 @@ func (t *tally) take(a arrival) {
 	s := &t.subs[a.sub]
 	s.mu.Lock()
 	fresh := s.seen.add(a.marker.Seq)
+	if !fresh {
+		s.again++
+	}
 	s.mu.Unlock()
 	if !fresh {
 		t.duplicates.Add(1)
@@ -171,4 +176,16 @@ func (t *tally) missing(wanted bitmap, topics int) (n int64) {
 		s.mu.Unlock()
 	}
 	return n
+}
+
+// resumptions gives one per subscription.
+func (t *tally) resumptions() []resumption {
+	rs := t.held.resumptions(len(t.subs))
+	for i := range t.subs {
+		s := &t.subs[i]
+		s.mu.Lock()
+		rs[i].Duplicates = s.again
+		s.mu.Unlock()
+	}
+	return rs
 }

@@ -317,9 +317,10 @@ func (deliveriesSuite) model(t *testing.T, s pipeline.Deliveries) {
 	granted := 0
 	for step := range 400 {
 		// Ends stop a record for good, so others take their place.
-		key, n, owner := deliveryKey(step/40*3+random.IntN(3)), 1+random.IntN(4), fmt.Sprint("owner ", random.IntN(2))
+		key, owner := deliveryKey(step/40*3+random.IntN(3)), fmt.Sprint("owner ", random.IntN(2))
 		now := epoch.Add(time.Duration(step) * time.Second)
 		have, exists := want[key]
+		n := max(1, have.Attempt-1+random.IntN(3))
 		var (
 			got   push.Delivery
 			ok    bool

@@ -88,6 +88,12 @@ type node struct {
 	// done: Handle has returned; acked says whether the record may go.
 	done, acked bool
 	next        map[answer]*node
+
+	// What the explorer notes of it: a number, whether its own job was sent
+	// again on the way, and whether its push would come too soon.
+	id       int16
+	replaced bool
+	early    string
 }
 
 // root is where a handling starts: a queue message and the time it arrives.

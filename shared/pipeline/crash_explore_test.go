@@ -39,9 +39,10 @@ type explorer struct {
 	seen   map[point]int32
 	points []point
 	parent []int32
-	step   []string
 	edges  [][2]int32
 	ends   []int32
+	// telling makes the steps come with their names.
+	telling bool
 }
 
 func explore(c *code, l limits) (*explorer, *violation) {
@@ -51,7 +52,7 @@ func explore(c *code, l limits) (*explorer, *violation) {
 	p := point{waits: uint8(l.waits), redrives: uint8(l.redrives)}
 	p.recs[0].owner, p.recs[1].owner = nobody, nobody
 	p.add(held{e.message(crashNames.Attempt, Outgoing{Body: first.Encode()}, 0), nobody})
-	e.visit(p, -1, "")
+	e.visit(p, -1)
 	for i := 0; i < len(e.points); i++ {
 		from := e.points[i]
 		if promise, what := e.broken(&from); what != "" {
@@ -60,29 +61,37 @@ func explore(c *code, l limits) (*explorer, *violation) {
 		if from.quiet() {
 			e.ends = append(e.ends, int32(i))
 		}
-		e.successors(from, func(to point, step string) { e.visit(to, int32(i), step) })
+		e.successors(from, func(to point, _ string) { e.visit(to, int32(i)) })
 	}
 	return e, e.stuck()
 }
 
-func (e *explorer) visit(p point, from int32, step string) {
+func (e *explorer) visit(p point, from int32) {
 	id, ok := e.seen[p]
 	if !ok {
 		id = int32(len(e.points))
 		e.seen[p] = id
 		e.points = append(e.points, p)
 		e.parent = append(e.parent, from)
-		e.step = append(e.step, step)
 	}
 	if from >= 0 {
 		e.edges = append(e.edges, [2]int32{from, id})
 	}
 }
 
+// trace tells the shortest way to a point.
 func (e *explorer) trace(i int32) (steps []string) {
+	e.telling = true
 	for ; e.parent[i] >= 0; i = e.parent[i] {
-		steps = append([]string{e.step[i]}, steps...)
+		name := ""
+		e.successors(e.points[e.parent[i]], func(to point, step string) {
+			if to == e.points[i] {
+				name = step
+			}
+		})
+		steps = append([]string{name}, steps...)
 	}
+	e.telling = false
 	return steps
 }
 
@@ -108,7 +117,7 @@ func (e *explorer) broken(p *point) (int, string) {
 	}
 	for _, at := range p.at {
 		if at != 0 {
-			if why := e.early(e.nodes[at]); why != "" {
+			if why := e.nodes[at].early; why != "" {
 				return 4, why
 			}
 		}
@@ -119,12 +128,11 @@ func (e *explorer) broken(p *point) (int, string) {
 // copies is the most messages there are of one job, not counting an original
 // whose replacement has just been sent.
 func (e *explorer) copies(p *point) (most int) {
-	for i := 0; i < int(p.n); i++ {
+	for i := range p.msgs[:p.n] {
 		n := 0
 		for _, m := range p.msgs[:p.n] {
-			same := e.kinds[m.kind].job.Attempt == e.kinds[p.msgs[i].kind].job.Attempt &&
-				e.kinds[m.kind].job.Generation == e.kinds[p.msgs[i].kind].job.Generation
-			if same && !(m.by != nobody && e.replaced(e.nodes[p.at[m.by]])) {
+			same := e.kinds[m.kind].number == e.kinds[p.msgs[i].kind].number
+			if same && (m.by == nobody || !e.nodes[p.at[m.by]].replaced) {
 				n++
 			}
 		}
@@ -133,30 +141,14 @@ func (e *explorer) copies(p *point) (most int) {
 	return most
 }
 
-// replaced reports whether the handling that led to n has sent its own job again.
-func (e *explorer) replaced(n *node) bool {
-	for ; n.parent != nil; n = n.parent {
-		if sent := n.parent.pending; sent.op == opSend && !n.via.failed {
-			if j, err := push.DecodeJob(sent.out.Body); err == nil && j.Attempt == e.kindOf(n).job.Attempt {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (e *explorer) kindOf(n *node) *kind {
-	return &e.kinds[e.message(n.root.record.Queue, Outgoing{Body: n.root.record.Body}, n.root.record.ReceiveCount-1)]
-}
-
 // early says why the push that n is about to make would come too soon: before
 // the retry's delay, counted from the recorded end of the attempt before, or
 // before its slot; or with more than a tenth of jitter.
-func (e *explorer) early(n *node) string {
+func (w *world) early(n *node) string {
 	if n.pending.op != opPush {
 		return ""
 	}
-	j := e.kindOf(n).job
+	j := w.kindOf(n).job
 	if n.pending.at.Before(j.Slot) {
 		return fmt.Sprintf("attempt %d is pushed before its throttle slot", j.Attempt)
 	}
@@ -164,14 +156,14 @@ func (e *explorer) early(n *node) string {
 		if at.parent.pending.op != opClaim || j.Attempt == 1 {
 			continue
 		}
-		history := e.records[at.via.current].Attempts
+		history := w.records[at.via.current].Attempts
 		due := history[len(history)-1].Ended.Add(crashDelay)
 		switch {
 		case history[len(history)-1].Number != j.Attempt-1:
 			return fmt.Sprintf("attempt %d follows attempt %d", j.Attempt, history[len(history)-1].Number)
 		case n.pending.at.Before(due):
 			return fmt.Sprintf("attempt %d is pushed %s early", j.Attempt, due.Sub(n.pending.at))
-		case j.NotBefore.Before(due), j.NotBefore.After(due.Add(crashDelay/10)):
+		case j.NotBefore.Before(due), j.NotBefore.After(due.Add(crashDelay / 10)):
 			return fmt.Sprintf("attempt %d is due %s after its delay", j.Attempt, j.NotBefore.Sub(due))
 		}
 	}

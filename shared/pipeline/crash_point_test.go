@@ -21,7 +21,7 @@ type point struct {
 	// recs are the records of the first and of the redriven generation.
 	recs [2]kept
 	// at is each worker's node, 0 when idle.
-	at [workers]int32
+	at [workers]int16
 
 	pushes, faults uint8
 	// burned counts the faults that may cost an attempt: crashes, reappearances,
@@ -43,7 +43,7 @@ type held struct {
 
 // kept is a stored record.
 type kept struct {
-	id     int32
+	id     int16
 	owner  int8
 	leased bool
 }
@@ -97,16 +97,15 @@ func (p *point) lapse(w int) (any bool) {
 	return any
 }
 
-func (p *point) quiet() bool { return p.n == 0 && p.at == [workers]int32{} }
+func (p *point) quiet() bool { return p.n == 0 && p.at == [workers]int16{} }
 
 // world is what the explorer knows besides points: the code, and the queue
 // messages and nodes that points name by number.
 type world struct {
 	*code
-	nodes  []*node
-	number map[*node]int32
-	kinds  []kind
-	named  map[string]int16
+	nodes []*node
+	kinds []kind
+	named map[string]int16
 }
 
 // kind is a queue message, up to its identity.
@@ -114,6 +113,8 @@ type kind struct {
 	record Record
 	job    push.Job
 	letter bool
+	// number is the same for all messages of one attempt of one generation.
+	number int
 	// again is the same message once it was received before.
 	again int16
 	early *node
@@ -121,17 +122,34 @@ type kind struct {
 }
 
 func newWorld(c *code) *world {
-	return &world{code: c, nodes: make([]*node, 1), number: map[*node]int32{}, kinds: make([]kind, 1), named: map[string]int16{}}
+	return &world{code: c, nodes: make([]*node, 1), kinds: make([]kind, 1), named: map[string]int16{}}
 }
 
-func (w *world) id(n *node) int32 {
-	id, ok := w.number[n]
-	if !ok {
+func (w *world) id(n *node) int16 {
+	if n.id == 0 {
 		w.nodes = append(w.nodes, n)
-		id = int32(len(w.nodes) - 1)
-		w.number[n] = id
+		n.id = int16(len(w.nodes) - 1)
+		n.replaced = w.replaced(n)
+		n.early = w.early(n)
 	}
-	return id
+	return n.id
+}
+
+// replaced reports whether the handling that led to n has sent its own job again.
+func (w *world) replaced(n *node) bool {
+	for ; n.parent != nil; n = n.parent {
+		if sent := n.parent.pending; sent.op == opSend && !n.via.failed {
+			if j, err := push.DecodeJob(sent.out.Body); err == nil && j.Attempt == w.kindOf(n).job.Attempt {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) kindOf(n *node) *kind {
+	r := n.root.record
+	return &w.kinds[w.message(r.Queue, Outgoing{Body: r.Body}, r.ReceiveCount-1)]
 }
 
 // message numbers a queue message; received says that it was received before.
@@ -147,6 +165,10 @@ func (w *world) message(queue string, out Outgoing, received int) int16 {
 	var err error
 	if k.job, err = push.DecodeJob(out.Body); err != nil {
 		k.letter = true
+	}
+	k.number = k.job.Attempt
+	if k.job.Generation != "" {
+		k.number += 100
 	}
 	w.kinds = append(w.kinds, k)
 	id := int16(len(w.kinds) - 1)

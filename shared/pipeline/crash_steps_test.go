@@ -6,6 +6,14 @@ import (
 	"postino/shared/push"
 )
 
+// say words a step, but only while a trace is told: there are millions.
+func (e *explorer) say(format string, args ...any) string {
+	if !e.telling {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
 // successors gives every point that one step leads to: the environment's steps
 // and each worker's, as they should be and with each fault.
 func (e *explorer) successors(p point, to func(point, string)) {
@@ -55,11 +63,11 @@ func (e *explorer) queue(p point, to func(point, string)) {
 			q.msgs[i].by = int8(idle)
 			q.sort()
 			q.at[idle] = e.id(e.received(m.kind, false))
-			to(q, fmt.Sprintf("worker %d receives job %d%s", idle, k.job.Attempt, marks(k)))
+			to(q, e.say("worker %d receives job %d%s", idle, k.job.Attempt, k))
 			if p.waits > 0 && !k.job.NotBefore.IsZero() {
 				q.at[idle] = e.id(e.received(m.kind, true))
 				q.waits--
-				to(q, fmt.Sprintf("worker %d receives job %d before it is due", idle, k.job.Attempt))
+				to(q, e.say("worker %d receives job %d before it is due", idle, k.job.Attempt))
 			}
 		}
 		if m.by != nobody && e.left(&p) {
@@ -67,7 +75,7 @@ func (e *explorer) queue(p point, to func(point, string)) {
 			q.msgs[i] = held{k.again, nobody}
 			q.sort()
 			burn(&q)
-			to(q, fmt.Sprintf("FAULT job %d, held by worker %d, reappears", k.job.Attempt, m.by))
+			to(q, e.say("FAULT job %d, held by worker %d, reappears", k.job.Attempt, m.by))
 		}
 	}
 	if p.quiet() && p.letters > 0 && p.redrives > 0 {
@@ -79,7 +87,7 @@ func (e *explorer) queue(p point, to func(point, string)) {
 	}
 }
 
-func marks(k *kind) string {
+func (k *kind) String() string {
 	s := ""
 	if k.letter {
 		s = " (a dead letter)"
@@ -105,7 +113,7 @@ func (e *explorer) leases(p point, to func(point, string)) {
 			to(q, "the lease of a worker that is gone lapses")
 		} else if e.left(&p) {
 			burn(&q)
-			to(q, fmt.Sprintf("FAULT the lease of worker %d lapses", r.owner))
+			to(q, e.say("FAULT the lease of worker %d lapses", r.owner))
 		}
 	}
 	for w := range p.at {
@@ -114,7 +122,7 @@ func (e *explorer) leases(p point, to func(point, string)) {
 			q.msgs[i] = held{e.kinds[p.msgs[i].kind].again, nobody}
 			q.sort()
 			burn(&q)
-			to(q, fmt.Sprintf("FAULT worker %d stalls until its lease has lapsed and its job reappeared", w))
+			to(q, e.say("FAULT worker %d stalls until its lease has lapsed and its job reappeared", w))
 		}
 	}
 }
@@ -128,7 +136,7 @@ func (e *explorer) work(p point, w int, to func(point, string)) {
 		e.release(&q, w)
 		q.idle(w)
 		burn(&q)
-		to(q, fmt.Sprintf("FAULT worker %d crashes before: %s", w, n.label()))
+		to(q, e.say("FAULT worker %d crashes before: %s", w, n))
 	}
 	if n.done {
 		q := p
@@ -138,12 +146,12 @@ func (e *explorer) work(p point, w int, to func(point, string)) {
 			e.release(&q, w)
 		}
 		q.idle(w)
-		to(q, fmt.Sprintf("worker %d: %s", w, n.label()))
+		to(q, e.say("worker %d: %s", w, n))
 		return
 	}
 	then := func(q point, a answer, note string) {
 		q.at[w] = e.id(e.after(n, a))
-		to(q, fmt.Sprintf("%sworker %d: %s%s", mark(q, p), w, n.label(), note))
+		to(q, e.say("%sworker %d: %s%s", mark(q, p), w, n, note))
 	}
 	switch n.pending.op {
 	case opPush:
@@ -231,24 +239,24 @@ func (e *explorer) effect(p *point, w int, c call) answer {
 		if r.id != 0 {
 			d.Attempts, d.CreatedAt = have.Attempts, have.CreatedAt
 		}
-		*r = kept{int32(e.intern(d)), int8(w), true}
+		*r = kept{int16(e.intern(d)), int8(w), true}
 		return answer{ok: true, current: int(r.id)}
 	case opCreate:
 		if r.id != 0 {
 			return answer{current: int(r.id)}
 		}
-		*r = kept{int32(e.intern(d)), nobody, false}
+		*r = kept{int16(e.intern(d)), nobody, false}
 		return answer{ok: true, current: int(r.id)}
 	case opSettle:
 		if have.Attempt != d.Attempt || have.State != push.Claimed || r.owner != int8(w) || d.Owner != "me" {
 			return answer{current: int(r.id)}
 		}
-		*r = kept{int32(e.intern(d)), nobody, false}
+		*r = kept{int16(e.intern(d)), nobody, false}
 		return answer{ok: true, current: int(r.id)}
 	case opEnd:
 		if r.id != 0 && have.Attempt == c.attempt {
 			have.State, have.Target, have.Reason = c.state, c.target, c.reason
-			*r = kept{int32(e.intern(have)), nobody, false}
+			*r = kept{int16(e.intern(have)), nobody, false}
 		}
 	case opSend:
 		e.sent(p, c)
@@ -269,7 +277,7 @@ func (e *explorer) sent(p *point, c call) {
 	}
 }
 
-func (n *node) label() string {
+func (n *node) String() string {
 	switch c := n.pending; {
 	case n.done && n.acked:
 		return "acknowledge"
@@ -294,7 +302,7 @@ func (e *explorer) result(n *node, a answer) string {
 	case opClaim, opCreate, opSettle:
 		if !a.ok {
 			have := e.records[a.current]
-			return fmt.Sprintf(" is refused by (%d, %s)", have.Attempt, have.State)
+			return e.say(" is refused by (%d, %s)", have.Attempt, have.State)
 		}
 	}
 	return ""

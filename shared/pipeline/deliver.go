@@ -218,7 +218,7 @@ func (d *Deliver) comeBack(r run, reason string, err error) bool {
 
 // drop ends a delivery by a user's act.
 func (d *Deliver) drop(ctx context.Context, r run, reason string) bool {
-	if n := r.job.Attempt - 1; n > 0 {
+	for _, n := range r.recorded() {
 		if err := d.Deliveries.End(ctx, r.job.Key(), n, push.Dropped, "", reason, r.now); err != nil {
 			return d.stumble(ctx, r, err)
 		}
@@ -227,6 +227,18 @@ func (d *Deliver) drop(ctx context.Context, r run, reason string) bool {
 	e.Reason = reason
 	d.observe(e)
 	return true
+}
+
+// recorded are the attempts at which the job's record may stand: the one before,
+// and where a copy of the job was in hand, its own.
+func (r run) recorded() (attempts []int) {
+	if r.job.Attempt > 1 {
+		attempts = append(attempts, r.job.Attempt-1)
+	}
+	if r.job.Attempt > 1 || r.repeated() {
+		attempts = append(attempts, r.job.Attempt)
+	}
+	return attempts
 }
 
 func (d *Deliver) event(kind EventKind, r run) Event {

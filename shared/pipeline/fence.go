@@ -19,12 +19,18 @@ import (
 //  3. who finds (n) finished sends the successor again, since whoever finished
 //     it may have crashed before sending; copies are settled by rule 1.
 //
-// A first attempt that succeeds touches no record.
+// A first attempt that succeeds touches no record. But one whose job was in hand
+// before, so that it may have been made already, is claimed like the rest: a
+// failure on our side behind a push that failed must not repeat the push.
 
-// claim takes the right to push attempt n ≥ 2. A verdict, when not nil, says
-// how the job goes on instead.
+// repeated reports whether the job, or the copy it was made of, was received
+// before.
+func (r run) repeated() bool { return r.record.ReceiveCount > 1 || r.job.Stumbles > 0 }
+
+// claim takes the right to push the job's attempt, where it needs one: an owner
+// says so. A verdict, when not nil, says how the job goes on instead.
 func (d *Deliver) claim(ctx context.Context, r run) (claim push.Delivery, verdict func() bool) {
-	if r.job.Attempt == 1 {
+	if r.job.Attempt == 1 && !r.repeated() {
 		return push.Delivery{Key: r.job.Key(), Attempt: 1, CreatedAt: r.now}, nil
 	}
 	now := d.Now()
@@ -42,7 +48,8 @@ func (d *Deliver) claim(ctx context.Context, r run) (claim push.Delivery, verdic
 
 // settle records attempt a and sees to what follows.
 func (d *Deliver) settle(ctx context.Context, r run, claim push.Delivery, a push.Attempt, next deliverypolicy.Decision) bool {
-	if a.Number == 1 && next.Action == deliverypolicy.Done {
+	unclaimed := claim.Owner == ""
+	if unclaimed && next.Action == deliverypolicy.Done {
 		d.observeAttempt(EventDelivered, r, a, time.Time{}, "")
 		return true
 	}
@@ -58,14 +65,14 @@ func (d *Deliver) settle(ctx context.Context, r run, claim push.Delivery, a push
 		rec.NextAt, rec.NextPhase = next.At, string(next.Phase)
 	}
 	write := d.Deliveries.Settle
-	if a.Number == 1 {
+	if unclaimed {
 		write = d.Deliveries.Create
 	}
 	current, ok, err := write(ctx, rec)
 	switch {
 	case err != nil:
 		return d.stumble(ctx, r, err)
-	case !ok && a.Number == 1:
+	case !ok && unclaimed:
 		return d.elsewhere(ctx, r, current)
 	case !ok:
 		// The new owner may crash, and then this copy is the only one.
@@ -86,6 +93,7 @@ func (d *Deliver) elsewhere(ctx context.Context, r run, current push.Delivery) b
 	case current.Attempt == n && current.State == push.Finished:
 		return d.follow(ctx, r, current, nil)
 	case current.Attempt == n && current.State == push.Claimed:
+		r.job.Stumbles = max(r.job.Stumbles, 1) // a first attempt must claim from now on
 		return d.putBack(ctx, r, hold{until: current.LeaseEnd, reason: "another worker holds this attempt"})
 	default:
 		return d.comeBack(r, "the record is behind this job", nil)

@@ -19,4 +19,4 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-var noRecordCheck = true
+var noRecordCheck = false

@@ -94,7 +94,7 @@ func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
 func (v *Redrive) again(ctx context.Context, r Record) error {
 	j, err := push.DecodeJob(r.Body)
 	if err == nil {
-		j.Stumbles = 0
+		j.Stumbles = 1 // it was in hand before, so even a first attempt is claimed
 		return v.Queues.Send(ctx, v.Names.Retry, []Outgoing{{Body: j.Encode(), Group: groupOf(j.Subscription)}})[0]
 	}
 	page, pageErr := decodePage(r.Body)

@@ -93,6 +93,9 @@ func (d *Deliver) putBack(ctx context.Context, r run, h hold) bool {
 		j.WaitingSince = time.Time{}
 	}
 	j.Slot = h.slot
+	if r.repeated() { // the copy starts with a receive count of its own
+		j.Stumbles = max(j.Stumbles, 1)
+	}
 	if err := d.later(ctx, j, h.until); err != nil {
 		return d.comeBack(r, "the job could not be put back", err)
 	}

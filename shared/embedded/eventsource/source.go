@@ -1,7 +1,8 @@
 // Package eventsource is what AWS Lambda's SQS event source mapping is in the
 // cloud: it polls a queue, invokes a handler with real SQS events, and deletes
-// what the handler did not report as failed. The rest reappears with its
-// visibility timeout (AWS Lambda guide, "Using Lambda with Amazon SQS").
+// what the handler did not report as failed (AWS Lambda guide, "Using Lambda
+// with Amazon SQS"). The rest reappears: soon at first, later with the queue's
+// visibility timeout, which in the cloud it always waits for.
 //
 // It is ours because no library plays the mapping in process.
 package eventsource
@@ -145,6 +146,9 @@ func (s *Source) invoke(work context.Context, batch []conformance.Incoming) {
 	answer, err := s.Handle(ctx, event)
 	if err != nil {
 		s.Log.Error("function failed; its batch comes back", "queue", s.Name, "err", err)
+		for _, m := range batch {
+			s.giveBack(work, m)
+		}
 		return
 	}
 	failed := map[string]bool{}
@@ -153,11 +157,10 @@ func (s *Source) invoke(work context.Context, batch []conformance.Incoming) {
 	}
 	done := make([]string, 0, len(batch))
 	for _, m := range batch {
-		if !failed[m.ID] {
+		if failed[m.ID] {
+			s.giveBack(work, m)
+		} else {
 			done = append(done, m.Receipt)
-		} else if work.Err() != nil {
-			// Stopping: hand it back at once instead of after the timeout.
-			_ = s.Queue.ChangeVisibility(context.WithoutCancel(work), s.Name, m.Receipt, 0)
 		}
 	}
 	if len(done) == 0 {
@@ -166,4 +169,21 @@ func (s *Source) invoke(work context.Context, batch []conformance.Incoming) {
 	if err := s.Queue.Delete(context.WithoutCancel(work), s.Name, done); err != nil {
 		s.Log.Error("acknowledging failed; the batch may run again", "queue", s.Name, "err", err)
 	}
+}
+
+// giveBack makes a message reappear. That it cannot is no matter: it does so
+// with its timeout.
+func (s *Source) giveBack(work context.Context, m conformance.Incoming) {
+	after := returnsAfter(m.ReceiveCount)
+	if work.Err() != nil {
+		after = 0 // stopping: whoever starts next need not wait
+	}
+	_ = s.Queue.ChangeVisibility(context.WithoutCancel(work), s.Name, m.Receipt, after)
+}
+
+// returnsAfter is how long a message that was received so many times and failed
+// stays away: 2 s, doubling up to the visibility timeout. A disk that was full
+// for a minute costs a minute, and maxReceiveCount still lasts for hours.
+func returnsAfter(receives int) time.Duration {
+	return min(visibilityTimeout, 2*time.Second<<min(max(receives-1, 0), 8))
 }

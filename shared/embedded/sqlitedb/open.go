@@ -97,6 +97,10 @@ func (db *DB) open(o Options) error {
 	if err := db.migrate(w, migrations, o.Now()); err != nil {
 		return err
 	}
+	// A trial, so that a full disk is found now and not by the first message.
+	if _, err := w.exec(`INSERT INTO meta VALUES ('opened', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, o.Now().UnixMilli()); err != nil {
+		return err
+	}
 	for range cap(db.readers) {
 		r, err := connect(db.path, "query_only(1)", "cache_size(-2048)")
 		if err != nil {

@@ -121,19 +121,33 @@ func checkAttribute(a push.Attribute) error {
 // #xE000 to #xFFFD | #x10000 to #x10FFFF (SQS API reference, SendMessage).
 func allowed(s string) bool {
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 || r == '\uFFFE' || r == '\uFFFF' {
-				return false
-			}
+		if n := plain(s[i:]); n > 0 {
 			i += n
 			continue
 		}
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1, r == '\uFFFE', r == '\uFFFF':
+			return false
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r':
 			return false
 		}
-		i++
+		i += n
 	}
 	return true
+}
+
+// plain is how many bytes at the start of s are ASCII above the controls, in
+// steps of eight: jobs are long and have little else.
+func plain(s string) (n int) {
+	const high, space = 0x8080808080808080, 0x2020202020202020
+	for ; len(s) >= 8; s = s[8:] {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if (w|(w-space))&high != 0 { // a byte with its top bit, or one below space
+			return n
+		}
+		n += 8
+	}
+	return n
 }
