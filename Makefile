@@ -6,7 +6,7 @@ GO        ?= go
 PYTHON    ?= python3
 CACHE     := .cache
 VENV      := $(CACHE)/venv
-VALIDATOR := $(CACHE)/validator
+VALIDATORS := $(CACHE)/validators
 LINT      := $(CACHE)/bin/golangci-lint
 LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -50,6 +50,24 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	    echo "== $$name in $$(dirname $$f)"; \
 	    $(GO) test ./$$(dirname $$f) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) || exit 1; \
 	  done; done
+
+sdktest: build ## boto3, the AWS CLI and Python's signature validators against a live server
+	PYTHON='$(PYTHON)' VENV='$(VENV)' infra/sdktest/run
+
+validators: ## npm's signature validators; where there is no npm, sdktest's alone
+ifeq ($(and $(shell command -v npm),$(shell command -v node)),)
+	@echo "!! npm and node are not installed: npm's validators did NOT run." >&2
+	@echo "!! Python's validators, in make sdktest, have checked the signatures." >&2
+else
+	@$(MAKE) -s $(VALIDATORS)/installed
+	$(GO) test -count=1 -tags external -run Independent ./shared/signing
+endif
+
+$(VALIDATORS)/installed: shared/signing/testdata/validator/package-lock.json
+	rm -rf $(VALIDATORS) && mkdir -p $(VALIDATORS)
+	cp shared/signing/testdata/validator/package*.json $(VALIDATORS)/
+	npm ci --prefix $(VALIDATORS) --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 clean: ## remove what the build made
 	rm -rf bin $(CACHE)

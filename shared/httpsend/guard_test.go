@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -291,19 +293,33 @@ func TestANameThatTurnsToAnotherAddressIsJudgedAtEachDial(t *testing.T) {
 	}
 }
 
+// net/http reads the proxy variables once in a process, so a process of its own
+// is needed to see whether they are heeded.
 func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
+	const child = "POSTINO_TEST_PROXY"
 	var proxied atomic.Int32
-	proxy := serve(t, func(http.ResponseWriter, *http.Request) { proxied.Add(1) })
-	for _, v := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
-		t.Setenv(v, proxy.URL)
+	if proxy := os.Getenv(child); proxy != "" {
+		// The proxy may be dialled and would answer for this name; its own
+		// address may not.
+		s := loopbackSender(t, func(o *Options) { o.Resolver = name("inside.example", "10.0.0.1") })
+		for _, scheme := range []string{"http", "https"} {
+			if r := send(s, scheme+"://inside.example/"); r.Fault != outcome.Blocked {
+				t.Errorf("%+v", r)
+			}
+		}
+		return
 	}
-	t.Setenv("NO_PROXY", "")
-	t.Setenv("no_proxy", "")
-	// The proxy may be dialled and would answer for this name; its own address
-	// may not.
-	s := loopbackSender(t, func(o *Options) { o.Resolver = name("inside.example", "10.0.0.1") })
-	r := send(s, "http://inside.example/")
-	if r.Fault != outcome.Blocked || proxied.Load() != 0 {
-		t.Errorf("%+v, %d requests by proxy", r, proxied.Load())
+	proxy := serve(t, func(http.ResponseWriter, *http.Request) { proxied.Add(1) })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+	c.Env = append(os.Environ(), child+"="+proxy.URL, "NO_PROXY=", "no_proxy=")
+	for _, v := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+		c.Env = append(c.Env, v+"="+proxy.URL)
+	}
+	if out, err := c.CombinedOutput(); err != nil || proxied.Load() != 0 {
+		t.Errorf("%v, %d requests by proxy:\n%s", err, proxied.Load(), out)
 	}
 }

@@ -234,6 +234,15 @@ func TestCompressedAnswersAreNotInflated(t *testing.T) {
 	}
 }
 
+func TestNoEncodingIsAskedForButTheEnvelopes(t *testing.T) {
+	asked := make(chan []string, 1)
+	server := serve(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header["Accept-Encoding"] })
+	loopbackSender(t).Send(context.Background(), server.URL, envelope.Request{Header: http.Header{}, Body: note.Body})
+	if got := <-asked; got != nil {
+		t.Errorf("asked for %v", got)
+	}
+}
+
 func TestFaultsOfTLSAreNamed(t *testing.T) {
 	ok := func(http.ResponseWriter, *http.Request) {}
 	trusted := serveTLS(t, ok)

@@ -54,32 +54,31 @@ func TestAKeptConnectionThatClosesUnderARequestBurnsNoAttempt(t *testing.T) {
 	}
 }
 
-// Attempts are counted honestly: an endpoint that takes requests and hangs up
-// must not be pushed to once per kept connection.
-func TestOneAttemptIsNeverMoreThanTwoPushes(t *testing.T) {
-	const kept = 10
-	var seen, answered atomic.Int32
-	var refuse atomic.Bool
+// hangingUp serves kept connections that each answer one request, all at once,
+// and hang up on the next one; connections beyond those answer if healthy.
+func hangingUp(t *testing.T, s *Sender, kept int, healthy bool) (url string, seen *atomic.Int32) {
+	seen = new(atomic.Int32)
 	var together sync.WaitGroup
 	together.Add(kept)
-	url := listen(t, func(c net.Conn, _ int) {
-		for {
+	url = listen(t, func(c net.Conn, n int) {
+		for request := 1; ; request++ {
 			if _, ok := readRequest(c); !ok {
 				return
 			}
-			if refuse.Load() {
+			old := n <= kept
+			if old && request == 1 {
+				together.Done()
+				together.Wait() // so that no connection serves two of the first
+			} else {
 				seen.Add(1)
+			}
+			if request > 1 && old || !old && !healthy {
 				_ = c.Close()
 				return
-			}
-			if answered.Add(1) <= kept {
-				together.Done()
-				together.Wait() // so that no connection serves two of them
 			}
 			_, _ = io.WriteString(c, yes)
 		}
 	})
-	s := loopbackSender(t)
 	var all sync.WaitGroup
 	for range kept {
 		all.Go(func() {
@@ -89,9 +88,28 @@ func TestOneAttemptIsNeverMoreThanTwoPushes(t *testing.T) {
 		})
 	}
 	all.Wait()
-	refuse.Store(true)
+	return url, seen
+}
+
+// Attempts are counted honestly: an endpoint that takes requests and hangs up
+// must not be pushed to once per kept connection.
+func TestOneAttemptIsNeverMoreThanTwoPushes(t *testing.T) {
+	s := loopbackSender(t)
+	url, seen := hangingUp(t, s, 10, false)
 	r := send(s, url)
 	if r.Class != push.Retryable || r.Fault != outcome.Reset || !r.Connected {
+		t.Errorf("%+v", r)
+	}
+	if n := seen.Load(); n != 2 {
+		t.Errorf("one attempt was %d pushes", n)
+	}
+}
+
+// Where one kept connection is stale the others are likely to be, too.
+func TestTheRepetitionUsesAFreshConnection(t *testing.T) {
+	s := loopbackSender(t)
+	url, seen := hangingUp(t, s, 10, true)
+	if r := send(s, url); r.Class != push.Success {
 		t.Errorf("%+v", r)
 	}
 	if n := seen.Load(); n != 2 {
@@ -109,40 +127,6 @@ func TestARequestThatFailsOnAFreshConnectionIsNotRepeated(t *testing.T) {
 	r := send(loopbackSender(t), url)
 	if r.Class != push.Retryable || r.Fault != outcome.Reset || !r.Connected || seen.Load() != 1 {
 		t.Errorf("%+v after %d requests", r, seen.Load())
-	}
-}
-
-// A restart closes all kept connections at once; the next sends must not fail.
-func TestConnectionsClosedWhileIdleCostNothing(t *testing.T) {
-	const kept = 8
-	var arrived sync.WaitGroup
-	arrived.Add(kept)
-	restart, closed := make(chan struct{}), make(chan struct{}, kept)
-	url := listen(t, func(c net.Conn, n int) {
-		readRequest(c)
-		if n <= kept {
-			arrived.Done()
-			arrived.Wait()
-		}
-		_, _ = io.WriteString(c, yes)
-		if n <= kept {
-			<-restart
-			_ = c.Close()
-			closed <- struct{}{}
-		}
-	})
-	s := loopbackSender(t)
-	var all sync.WaitGroup
-	for range kept {
-		all.Go(func() { send(s, url) })
-	}
-	all.Wait()
-	close(restart)
-	for range kept {
-		<-closed
-	}
-	if r := send(s, url); r.Class != push.Success {
-		t.Errorf("%+v", r)
 	}
 }
 

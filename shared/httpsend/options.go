@@ -30,7 +30,7 @@ const (
 	idleFor = 90 * time.Second
 	// idlePerHost is how many of one host are kept: enough for a busy endpoint's
 	// parallel deliveries to find one without a new handshake.
-	idlePerHost = 64
+	idlePerHost = 256
 	// keptTargets bounds the cache of parsed endpoints (about 0.5 KB each).
 	keptTargets = 8192
 	// keptSessions bounds the cache of TLS sessions, by which reconnecting

@@ -153,13 +153,11 @@ func hungUp(err error) bool {
 	return outcome.OfError(err).Fault == outcome.Reset && !strings.Contains(err.Error(), "stream error:")
 }
 
-// faultOf classifies err, knowing whether a connection was had.
+// faultOf classifies err, knowing whether a connection was had: where a deadline
+// struck, the error alone does not tell.
 func faultOf(err error, connected bool) push.Result {
 	result := outcome.OfError(err)
-	switch {
-	case connected:
-		result.Connected = true
-	case result.Fault == outcome.Timeout: // the deadline alone does not say where it struck
+	if result.Fault == outcome.Timeout && !connected {
 		result.Connected, result.Detail = false, "no connection in time"
 	}
 	return result
@@ -171,7 +169,7 @@ func discard(response *http.Response, cancel context.CancelFunc) {
 	if body == http.NoBody {
 		return
 	}
-	if true { // whose body is the connection
+	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
 		enough := time.AfterFunc(bodyPatience, cancel)
 		_, _ = io.Copy(io.Discard, io.LimitReader(body, maxBody))
 		enough.Stop()

@@ -83,13 +83,3 @@ func endsInNumber(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil
 }
-
-// SafeURL is endpoint in the form that may be logged: without user-info, query
-// and fragment. What cannot be read as an http or https URL is not shown at all.
-func SafeURL(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "(not a URL)"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
-}

@@ -30,10 +30,11 @@ var (
 
 const (
 	// attemptsApart is how far job(n+1)'s clock is ahead of job(n)'s: any time
-	// beyond the retry's delay. Within a handling only a push takes time, so
-	// equal histories make equal messages and states stay few.
+	// beyond the retry's delay. Within a handling only a push takes time, and
+	// all pushes of one attempt end at the same time past the hour, so like
+	// histories make equal messages and points stay few.
 	attemptsApart = time.Hour
-	pushTakes     = 3 * time.Second
+	pushEnds      = 10 * time.Minute
 	slotWait      = 5 * time.Second
 	arrivesEarly  = 30 * time.Second
 )
@@ -90,10 +91,12 @@ type node struct {
 	next        map[answer]*node
 
 	// What the explorer notes of it: a number, whether its own job was sent
-	// again on the way, and whether its push would come too soon.
+	// again on the way, whether its push would come too soon, and whether a
+	// crash here is worth trying.
 	id       int16
 	replaced bool
 	early    string
+	idle     bool
 }
 
 // root is where a handling starts: a queue message and the time it arrives.
@@ -137,9 +140,14 @@ func (c *code) redrive(s *script, queues Queues) *Redrive {
 	return &Redrive{Directory: s, Queues: queues, Names: crashNames, Now: func() time.Time { return s.now }, MaxRedrives: 1}
 }
 
-// intern names a record; owners and leases are the explorer's business.
+// intern names a record by what decides of it. Owners and leases are the
+// explorer's business, and times of writing decide nothing.
 func (c *code) intern(d push.Delivery) int {
-	d.Owner, d.LeaseEnd = "", time.Time{}
+	d.Owner, d.LeaseEnd, d.CreatedAt, d.UpdatedAt, d.Expires = "", time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	d.Attempts = append([]push.Attempt(nil), d.Attempts...)
+	for i := range d.Attempts {
+		d.Attempts[i].Started = time.Time{}
+	}
 	name := fmt.Sprintf("%+v", d)
 	if id, ok := c.ids[name]; ok {
 		return id
@@ -281,7 +289,7 @@ type pusher struct{ *script }
 func (p pusher) Send(context.Context, string, envelope.Request) push.Result {
 	s := p.script
 	a := s.ask(call{op: opPush, at: s.now})
-	s.now = s.now.Add(pushTakes)
+	s.now = s.now.Truncate(attemptsApart).Add(pushEnds)
 	if a.stopped {
 		s.cancel()
 		return push.Result{Class: push.Retryable, Detail: "stopped", Connected: true}

@@ -16,6 +16,11 @@ type limits struct {
 	// stalls lets one fault lapse a live worker's lease and bring its message
 	// back, as a pause of minutes does; without it each is a fault of its own.
 	stalls bool
+	// exact tells apart messages that differ only in what sets delays, and lets
+	// every kind of wait occur; otherwise all waits are for a slot.
+	exact bool
+	// unreduced tries the steps that commute in every order too.
+	unreduced bool
 	// permanent lets the endpoint answer a permanent fault too.
 	permanent bool
 }
@@ -47,6 +52,7 @@ type explorer struct {
 
 func explore(c *code, l limits) (*explorer, *violation) {
 	e := &explorer{world: newWorld(c), limits: l, seen: map[point]int32{}}
+	e.world.exact = l.exact
 	first := push.Job{Kind: push.Notification, Subscription: crashSub, Attempt: 1,
 		Message: push.Message{ID: "6e2d9d4e-8a0e-4a0e-9b5e-0d5b8f1a7c11", TopicARN: crashTopic, Body: "hello", Timestamp: crashStart}}
 	p := point{waits: uint8(l.waits), redrives: uint8(l.redrives)}
@@ -101,19 +107,19 @@ func (e *explorer) broken(p *point) (int, string) {
 	if p.parked {
 		return 1, "a job went to FailedJobsQueue"
 	}
-	if p.quiet() && !p.delivered && p.letters == 0 {
+	if p.quiet() && !p.ended {
 		return 1, "lost: neither delivered nor dead-lettered, and no message is left"
 	}
 	for _, r := range p.recs {
-		if !noRecordCheck && p.quiet() && r.id != 0 && !e.records[r.id].State.Ended() && !(p.redrives < uint8(e.redrives) && p.delivered) {
+		if p.quiet() && r.id != 0 && !e.records[r.id].State.Ended() {
 			return 1, fmt.Sprintf("the delivery has ended, but its record says %s", e.records[r.id].State)
 		}
 	}
 	if n := e.copies(p); n > 1+int(p.faults) {
 		return 2, fmt.Sprintf("%d copies of one job after %d faults", n, p.faults)
 	}
-	if most := (1 + e.retries) * (1 + e.limits.redrives - int(p.redrives)); int(p.pushes) > most+int(p.burned) {
-		return 3, fmt.Sprintf("%d pushes, more than %d attempts and %d crashes, repeats and failed writes", p.pushes, most, p.burned)
+	if most := (1 + e.retries) * (1 + e.limits.redrives - int(p.redrives)); int(p.pushes) > most {
+		return 3, fmt.Sprintf("%d pushes more than crashes, repeats and failed writes account for; the policy allows %d", p.pushes, most)
 	}
 	for _, at := range p.at {
 		if at != 0 {
@@ -153,7 +159,7 @@ func (w *world) early(n *node) string {
 		return fmt.Sprintf("attempt %d is pushed before its throttle slot", j.Attempt)
 	}
 	for at := n; at.parent != nil; at = at.parent {
-		if at.parent.pending.op != opClaim || j.Attempt == 1 {
+		if at.parent.pending.op != opClaim || !at.via.ok || j.Attempt == 1 {
 			continue
 		}
 		history := w.records[at.via.current].Attempts
@@ -163,8 +169,8 @@ func (w *world) early(n *node) string {
 			return fmt.Sprintf("attempt %d follows attempt %d", j.Attempt, history[len(history)-1].Number)
 		case n.pending.at.Before(due):
 			return fmt.Sprintf("attempt %d is pushed %s early", j.Attempt, due.Sub(n.pending.at))
-		case j.NotBefore.Before(due), j.NotBefore.After(due.Add(crashDelay / 10)):
-			return fmt.Sprintf("attempt %d is due %s after its delay", j.Attempt, j.NotBefore.Sub(due))
+		case j.NotBefore.Before(due):
+			return fmt.Sprintf("attempt %d says it is due %s early", j.Attempt, due.Sub(j.NotBefore))
 		}
 	}
 	return ""

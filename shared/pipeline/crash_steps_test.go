@@ -18,7 +18,7 @@ func (e *explorer) say(format string, args ...any) string {
 // and each worker's, as they should be and with each fault.
 func (e *explorer) successors(p point, to func(point, string)) {
 	for w, at := range p.at {
-		if at != 0 && local(e.nodes[at]) {
+		if at != 0 && local(e.nodes[at]) && !e.unreduced {
 			// What it does next touches nothing that others see, so its order
 			// among their steps does not matter: it goes first.
 			e.work(p, w, to)
@@ -34,17 +34,21 @@ func (e *explorer) successors(p point, to func(point, string)) {
 	}
 }
 
+// local nodes are those whose next step commutes with all that others may do
+// meanwhile. A send is one: what it stores may as well be received later. So is
+// the end of a handling: a crash that keeps the message from being acknowledged
+// may as well come at once and the message be received later.
 func local(n *node) bool {
 	switch n.pending.op {
-	case opSubscription, opTopic, opReserve, opPush:
-		return !n.done
+	case opSubscription, opTopic, opReserve, opPush, opSend:
+		return true
 	}
-	return false
+	return n.done
 }
 
 func (e *explorer) left(p *point) bool { return int(p.faults) < e.limits.faults }
 
-func burn(p *point) { p.faults++; p.burned++ }
+func burn(p *point) { p.faults++; p.pushes-- }
 
 // queue: messages are received, or reappear too early; a dead letter is sent
 // again when all is quiet.
@@ -64,7 +68,7 @@ func (e *explorer) queue(p point, to func(point, string)) {
 			q.sort()
 			q.at[idle] = e.id(e.received(m.kind, false))
 			to(q, e.say("worker %d receives job %d%s", idle, k.job.Attempt, k))
-			if p.waits > 0 && !k.job.NotBefore.IsZero() {
+			if e.limits.exact && p.waits > 0 && !k.job.NotBefore.IsZero() {
 				q.at[idle] = e.id(e.received(m.kind, true))
 				q.waits--
 				to(q, e.say("worker %d receives job %d before it is due", idle, k.job.Attempt))
@@ -78,10 +82,10 @@ func (e *explorer) queue(p point, to func(point, string)) {
 			to(q, e.say("FAULT job %d, held by worker %d, reappears", k.job.Attempt, m.by))
 		}
 	}
-	if p.quiet() && p.letters > 0 && p.redrives > 0 {
+	if p.quiet() && p.letter != 0 {
 		q := p
 		q.add(held{p.letter, nobody})
-		q.letters, q.letter, q.delivered = 0, 0, false
+		q.letter, q.ended = 0, false
 		q.redrives--
 		to(q, "the dead letter is sent again")
 	}
@@ -130,8 +134,7 @@ func (e *explorer) leases(p point, to func(point, string)) {
 // work: worker w crashes, or takes its next step.
 func (e *explorer) work(p point, w int, to func(point, string)) {
 	n := e.nodes[p.at[w]]
-	effect := n.done || !local(n) || n.pending.op == opPush
-	if e.left(&p) && effect { // elsewhere a crash is the same as one later or earlier
+	if e.left(&p) && (!n.idle || e.unreduced) { // elsewhere a crash is the same as one later or earlier
 		q := p
 		e.release(&q, w)
 		q.idle(w)
@@ -172,6 +175,9 @@ func (e *explorer) work(p point, w int, to func(point, string)) {
 		fault(&none)
 		then(none, answer{failed: true}, " fails")
 		if q != p {
+			if n.pending.op == opSend {
+				fault = burn // a duplicate, if the send is repeated
+			}
 			fault(&q)
 			then(q, answer{failed: true}, " fails after it took effect")
 		}
@@ -205,7 +211,7 @@ func (e *explorer) pushed(p point, then func(point, answer, string)) {
 		burn(&q)
 		then(q, answer{stopped: true}, " is broken off: the process is told to stop")
 	}
-	p.delivered = true
+	p.ended = true
 	then(p, answer{class: push.Success}, ": 200")
 }
 
@@ -217,7 +223,7 @@ func (e *explorer) waited(p point, n *node, then func(point, answer, string)) {
 	p.waits--
 	if n.pending.op == opReserve {
 		then(p, answer{wait: slotWait}, ": in a while")
-	} else if !e.kindOf(n).letter {
+	} else if e.limits.exact && !e.kindOf(n).letter {
 		then(p, answer{paused: true}, ": paused")
 	}
 }
@@ -272,8 +278,10 @@ func (e *explorer) sent(p *point, c call) {
 	case crashNames.Failed:
 		p.parked = true
 	default:
-		p.letters = min(p.letters+1, 2)
-		p.letter = id
+		p.ended = true
+		if p.redrives > 0 {
+			p.letter = id
+		}
 	}
 }
 

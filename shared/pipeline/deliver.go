@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"postino/shared/crew"
 	"postino/shared/envelope"
 	"postino/shared/push"
 )
@@ -44,6 +45,7 @@ type Deliver struct {
 	once     sync.Once
 	targets  targets
 	throttle throttle
+	crew     *crew.Crew
 }
 
 const (
@@ -54,6 +56,8 @@ const (
 	nearWait = 2 * time.Second
 	// settleSlack is the time kept after a push for recording and sending.
 	settleSlack = 5 * time.Second
+	// crewRest is how long a goroutine waits for its next attempt.
+	crewRest = 5 * time.Second
 	// recordOutlives is how long a record is kept past its last write: the
 	// longest schedule's gap plus the dead-letter retention of 14 days.
 	recordOutlives = 16 * 24 * time.Hour
@@ -62,6 +66,7 @@ const (
 func (d *Deliver) start() {
 	d.targets = targets{directory: d.Directory, ttl: d.CacheFor}
 	d.throttle = throttle{slots: d.Slots}
+	d.crew = crew.New(crewRest)
 }
 
 // Handle makes at most one attempt for each record, side by side, and returns
@@ -76,8 +81,12 @@ func (d *Deliver) Handle(ctx context.Context, records []Record) (failed []string
 	}
 	done := make([]bool, len(records))
 	var wg sync.WaitGroup
+	wg.Add(len(records))
 	for i, r := range records {
-		wg.Go(func() { done[i] = d.guarded(ctx, r) })
+		d.crew.Go(func() {
+			defer wg.Done()
+			done[i] = d.guarded(ctx, r)
+		})
 	}
 	wg.Wait()
 	for i, r := range records {
@@ -114,6 +123,11 @@ type run struct {
 // one answers whether the record may be acknowledged.
 func (d *Deliver) one(ctx context.Context, r run) bool {
 	t, ok, err := d.targets.get(ctx, r.job.Subscription, r.now)
+	if err == nil && ok && unwanted(r.job, t.sub, r.now) != "" && !(t.strong && t.readAt.Equal(r.now)) {
+		// A confirmation may be younger than what was read: nothing is dropped
+		// on the word of a cache.
+		t, ok, err = d.targets.read(ctx, r.job.Subscription, r.now, true)
+	}
 	if err != nil {
 		return d.stumble(ctx, r, err)
 	}
@@ -172,11 +186,7 @@ func (d *Deliver) attempt(ctx context.Context, r run) bool {
 	if verdict != nil {
 		return verdict()
 	}
-	started := d.Now()
-	d.Health.begin(r.job.Subscription, started)
-	result := d.Sender.Send(ctx, r.target.sub.Endpoint, request)
-	ended := d.Now()
-	d.Health.end(r.job.Subscription, ended, result)
+	result, started, ended := d.push(ctx, r, request)
 	if ctx.Err() != nil && result.Class != push.Success {
 		// We stopped it, not the endpoint: no attempt is counted.
 		return d.comeBack(r, "this process stopped before the attempt ended", ctx.Err())
@@ -185,6 +195,20 @@ func (d *Deliver) attempt(ctx context.Context, r run) bool {
 	a := push.Attempt{Number: r.job.Attempt, Phase: d.phase(r), Started: started, Ended: ended, Class: result.Class,
 		Status: result.Status, Fault: result.Fault, Detail: result.Detail, Reason: decision.Reason}
 	return d.settle(ctx, r, claim, a, decision)
+}
+
+// push makes the attempt, with the health of its subscription noted even when
+// the sender panics.
+func (d *Deliver) push(ctx context.Context, r run, request envelope.Request) (result push.Result, started, ended time.Time) {
+	started = d.Now()
+	d.Health.begin(r.job.Subscription, started)
+	result.Connected = true // a panic is no fault of the endpoint
+	defer func() {
+		ended = d.Now()
+		d.Health.end(r.job.Subscription, ended, result)
+	}()
+	result = d.Sender.Send(ctx, r.target.sub.Endpoint, request)
+	return result, started, ended
 }
 
 func (d *Deliver) phase(r run) string {

@@ -69,6 +69,9 @@ const fanoutPage = 100
 // fanoutSlack is the time a step may take.
 const fanoutSlack = 10 * time.Second
 
+// fanoutPause is how long the rest of a page waits after a failure on our side.
+const fanoutPause = 5 * time.Second
+
 // Handle works off pages and returns the ids of the records that must come back.
 func (f *Fanout) Handle(ctx context.Context, records []Record) (failed []string) {
 	for _, r := range records {
@@ -84,17 +87,26 @@ func (f *Fanout) one(ctx context.Context, r Record) bool {
 	if err != nil {
 		return park(ctx, f.Queues, f.Names.Failed, r, err, f.observe)
 	}
-	for {
+	for start := page.After; ; {
 		subs, next, err := f.page(ctx, page)
 		if push.IsNotFound(err) {
 			return true // the topic was deleted: a user's act
 		}
-		if err != nil {
-			return f.fault(err)
+		if err == nil {
+			err = f.store(ctx, f.jobs(page, subs))
 		}
-		if failed := send(ctx, f.Queues, f.jobs(page, subs)); len(failed) > 0 {
+		if err != nil && page.After != start {
+			// What is done need not be done again.
+			rest := page.outgoing()
+			rest.Delay = fanoutPause
+			if f.Queues.Send(ctx, f.Names.Fanout, []Outgoing{rest})[0] == nil {
+				f.observe(Event{Kind: EventFault, Err: err, Reason: "the rest of a fan-out page is tried again"})
+				return true
+			}
+		}
+		if err != nil {
 			// The page comes back whole: some jobs repeat, none is lost.
-			return f.fault(failed[0].err)
+			return f.fault(err)
 		}
 		if next == "" {
 			return true
@@ -107,6 +119,18 @@ func (f *Fanout) one(ctx context.Context, r Record) bool {
 			return true
 		}
 	}
+}
+
+// store sends jobs, and once more what a queue did not take.
+func (f *Fanout) store(ctx context.Context, jobs []addressed) error {
+	failed := send(ctx, f.Queues, jobs)
+	if len(failed) > 0 {
+		failed = send(ctx, f.Queues, justAddressed(failed))
+	}
+	if len(failed) > 0 {
+		return failed[0].err
+	}
+	return nil
 }
 
 func (f *Fanout) page(ctx context.Context, p FanoutPage) ([]push.Subscription, string, error) {

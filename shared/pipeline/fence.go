@@ -23,9 +23,11 @@ import (
 // before, so that it may have been made already, is claimed like the rest: a
 // failure on our side behind a push that failed must not repeat the push.
 
-// repeated reports whether the job, or the copy it was made of, was received
-// before.
-func (r run) repeated() bool { return r.record.ReceiveCount > 1 || r.job.Stumbles > 0 }
+// repeated reports whether the job is a first attempt that was in hand before,
+// itself or as the copy it was made of.
+func (r run) repeated() bool {
+	return r.job.Attempt == 1 && (r.record.ReceiveCount > 1 || r.job.Stumbles > 0)
+}
 
 // claim takes the right to push the job's attempt, where it needs one: an owner
 // says so. A verdict, when not nil, says how the job goes on instead.
@@ -71,6 +73,11 @@ func (d *Deliver) settle(ctx context.Context, r run, claim push.Delivery, a push
 	current, ok, err := write(ctx, rec)
 	switch {
 	case err != nil:
+		// The outcome is lost, so the attempt repeats, but no sooner than the
+		// next one would have come.
+		if rec.NextAt.After(r.job.NotBefore) {
+			r.job.NotBefore = rec.NextAt
+		}
 		return d.stumble(ctx, r, err)
 	case !ok && unclaimed:
 		return d.elsewhere(ctx, r, current)
@@ -94,7 +101,7 @@ func (d *Deliver) elsewhere(ctx context.Context, r run, current push.Delivery) b
 		return d.follow(ctx, r, current, nil)
 	case current.Attempt == n && current.State == push.Claimed:
 		r.job.Stumbles = max(r.job.Stumbles, 1) // a first attempt must claim from now on
-		return d.putBack(ctx, r, hold{until: current.LeaseEnd, reason: "another worker holds this attempt"})
+		return d.putBack(ctx, r, hold{until: current.LeaseEnd.Add(time.Second), reason: "another worker holds this attempt"})
 	default:
 		return d.comeBack(r, "the record is behind this job", nil)
 	}

@@ -210,6 +210,8 @@ type subscriptionLists struct {
 
 type subscriptionList struct {
 	version int64
+	// created tells a topic from an earlier one of the same name.
+	created time.Time
 	subs    []push.Subscription
 }
 
@@ -219,7 +221,7 @@ func (l *subscriptionLists) get(ctx context.Context, d Directory, topic push.Top
 	l.mu.Lock()
 	have, ok := l.topics[topic.ARN]
 	l.mu.Unlock()
-	if ok && have.version == topic.Version {
+	if ok && have.version == topic.Version && have.created.Equal(topic.CreatedAt) {
 		return have.subs, nil
 	}
 	var subs []push.Subscription
@@ -239,6 +241,6 @@ func (l *subscriptionLists) get(ctx context.Context, d Directory, topic push.Top
 	if l.topics == nil || len(l.topics) >= listsKept {
 		l.topics = map[string]subscriptionList{}
 	}
-	l.topics[topic.ARN] = subscriptionList{topic.Version, subs}
+	l.topics[topic.ARN] = subscriptionList{topic.Version, topic.CreatedAt, subs}
 	return subs, nil
 }

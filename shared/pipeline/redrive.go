@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"postino/shared/envelope"
@@ -118,6 +119,10 @@ func (v *Redrive) job(r Record) (push.Job, error) {
 		}
 	case err != nil:
 		return push.Job{}, &UnsendableError{"it is neither a job nor an SNS envelope, and carries no note of its subscription"}
+	case !noted && slices.ContainsFunc(r.Attributes, func(a push.Attribute) bool { return a.Name != RefusalAttribute }):
+		// Envelopes carry no attributes, so this is a raw body that looks like
+		// one: a publisher's, who must not choose the subscription.
+		return push.Job{}, &UnsendableError{"it is a raw message without a note of its subscription"}
 	case !noted:
 		note.Subscription = subscriptionInEnvelope(r.Body)
 	}

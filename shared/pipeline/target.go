@@ -17,6 +17,8 @@ type target struct {
 	topic  push.Topic
 	policy deliverypolicy.Effective
 	readAt time.Time
+	// strong: the subscription was read strongly consistent.
+	strong bool
 }
 
 // targets reads subscriptions with their effective policies. Reads are kept for
@@ -44,8 +46,7 @@ func (t *targets) start() {
 	t.policies, _ = lru.New[policyKey, deliverypolicy.Effective](targetsKept)
 }
 
-// get answers the target of a subscription. A subscription or topic that is
-// missing by a strong read answers ok = false; a tombstone answers ok = true.
+// get answers the target of a subscription, as read lately or now.
 func (t *targets) get(ctx context.Context, arn string, now time.Time) (tg target, ok bool, err error) {
 	t.once.Do(t.start)
 	if t.ttl > 0 {
@@ -53,8 +54,15 @@ func (t *targets) get(ctx context.Context, arn string, now time.Time) (tg target
 			return tg, true, nil
 		}
 	}
-	sub, err := t.directory.Subscription(ctx, arn, false)
-	if push.IsNotFound(err) || err == nil && sub.Deleted() {
+	return t.read(ctx, arn, now, false)
+}
+
+// read asks the directory. A subscription that is missing by a strong read
+// answers ok = false; a tombstone answers ok = true.
+func (t *targets) read(ctx context.Context, arn string, now time.Time, strong bool) (tg target, ok bool, err error) {
+	sub, err := t.directory.Subscription(ctx, arn, strong)
+	if !strong && (push.IsNotFound(err) || err == nil && sub.Deleted()) {
+		strong = true
 		sub, err = t.directory.Subscription(ctx, arn, true)
 	}
 	if push.IsNotFound(err) {
@@ -71,7 +79,7 @@ func (t *targets) get(ctx context.Context, arn string, now time.Time) (tg target
 	if err != nil {
 		return target{}, false, err
 	}
-	tg = target{sub: sub, topic: topic, readAt: now}
+	tg = target{sub: sub, topic: topic, readAt: now, strong: strong}
 	if tg.policy, err = t.effective(topic, sub); err != nil {
 		return target{}, false, err
 	}

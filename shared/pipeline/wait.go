@@ -31,7 +31,9 @@ func (d *Deliver) hold(ctx context.Context, r *run) (hold, bool, error) {
 		return hold{until: r.now, reason: "the endpoint hangs or cannot be reached: moved to the retry lane"}, true, nil
 	}
 	until, reason := j.NotBefore, "it is not due yet"
-	if rate := r.target.policy.MaxReceivesPerSecond; rate > 0 && j.Kind == push.Notification {
+	// A job that is not due yet takes no slot: one far ahead would hold up all
+	// that are due before.
+	if rate := r.target.policy.MaxReceivesPerSecond; rate > 0 && j.Kind == push.Notification && until.Sub(r.now) <= nearWait {
 		if j.Slot.IsZero() || r.now.Sub(j.Slot) > slotGood {
 			from := r.now
 			if until.After(from) {
@@ -153,6 +155,9 @@ func (d *Deliver) stumble(ctx context.Context, r run, cause error) bool {
 	}
 	delay := min(stumbleBase<<min(j.Stumbles-1, 9), stumbleMost)
 	at := d.Now().Add(delay)
+	if j.NotBefore.After(at) {
+		at = j.NotBefore
+	}
 	if err := d.later(ctx, j, at); err != nil {
 		e.Reason = "a failure on our side; the job comes back with its queue's visibility timeout"
 		d.observe(e)

@@ -157,15 +157,27 @@ func appendText(b []byte, s string) []byte {
 	return append(append(append(b, '"'), s...), '"')
 }
 
+func parseJob(s string) (jobWire, error) {
+	if w, ok := readJob(s); ok {
+		return w, nil
+	}
+	var w jobWire
+	err := json.Unmarshal([]byte(s), &w)
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return w, fmt.Errorf("not a job: member %q cannot be a %s", t.Field, t.Value)
+	}
+	if err != nil {
+		return w, fmt.Errorf("not a job: %w", err)
+	}
+	return w, nil
+}
+
 // DecodeJob reads a queue message. Its errors say what is wrong and quote
 // nothing of the message.
 func DecodeJob(s string) (Job, error) {
-	var w jobWire
-	if err := json.Unmarshal([]byte(s), &w); err != nil {
-		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return Job{}, fmt.Errorf("not a job: member %q cannot be a %s", t.Field, t.Value)
-		}
-		return Job{}, fmt.Errorf("not a job: %w", err)
+	w, err := parseJob(s)
+	if err != nil {
+		return Job{}, err
 	}
 	if w.V < 1 || w.V > JobVersion {
 		return Job{}, fmt.Errorf("job has schema version %d, this build reads 1 to %d", w.V, JobVersion)

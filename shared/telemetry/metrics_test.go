@@ -49,6 +49,8 @@ func TestEveryEventIsCounted(t *testing.T) {
 	failed(func(a *push.Attempt) { a.Class, a.Status = push.Permanent, 404 })
 	failed(func(a *push.Attempt) { a.Class, a.Status = push.Permanent, 999 })
 	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Attempt.Number, e.Due = 3, noon.Add(-12*time.Millisecond) }))
+	// A first attempt that waited for its throttle slot is no retry.
+	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Due = noon.Add(-time.Second) }))
 	// A first attempt after a redrive is no first delivery.
 	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Generation = "g" }))
 	golden(t, "metrics.txt", ours(scrape(m)))

@@ -19,32 +19,29 @@ var errNoDelivery = errors.New("is no delivery's key")
 // as missing.
 func (s *Store) Claim(ctx context.Context, d push.Delivery, now time.Time) (push.Delivery, bool, error) {
 	d.State = push.Claimed
-	change, c := s.claiming(d, now)
+	write := s.NewID()
+	change, c := claiming(d, now, write)
 	i, ok, err := s.update(ctx, key(deliveryKey(d.Key)), change, c)
-	for try := 1; ; try++ {
-		if err != nil || i == nil {
-			return push.Delivery{}, false, orMissing(err)
-		}
-		current, err := readDelivery(i)
-		if err != nil || ok || s.own(i, c.values) {
-			return current, err == nil, err
-		}
+	current, ok, err := judge(d.Key, i, ok, err, write)
+	for try := 1; err == nil && !ok && try <= changesTried; try++ {
 		next := claimed(current, d, now)
-		if next == nil || try > changesTried {
-			return current, false, nil
+		if next == nil {
+			break
 		}
 		// The one write above cannot make a record anew in the place of an
 		// expired one, nor keep an expiry that lies later.
-		if i, ok, err = s.replace(ctx, *next, current, c.values[":write"]); err != nil {
-			return push.Delivery{}, false, err
+		unchanged := condition{"#write = :was", map[string]string{"#write": "write"}, item{":was": i["write"]}}
+		if i, current, ok, err = s.record(ctx, *next, unchanged); i == nil {
+			break
 		}
 	}
+	return current, ok, err
 }
 
 // claiming is the claim as one write. History, creation and places in the lists
 // stay: a record under way keeps its place until its attempt has ended, which
 // halves what the indexes cost.
-func (s *Store) claiming(d push.Delivery, now time.Time) (change string, c condition) {
+func claiming(d push.Delivery, now time.Time, write string) (change string, c condition) {
 	change = "SET v = :v, #n = :n, #state = :claimed, #owner = :owner, lease = :lease, updated = :updated, #write = :write, created = if_not_exists(created, :created)," +
 		" listPK = if_not_exists(listPK, :listPK), listSK = if_not_exists(listSK, :listSK), statePK = if_not_exists(statePK, :statePK), stateSK = if_not_exists(stateSK, :stateSK)"
 	places := item{}
@@ -55,7 +52,7 @@ func (s *Store) claiming(d push.Delivery, now time.Time) (change string, c condi
 		names: map[string]string{"#n": "n", "#state": "state", "#owner": "owner", "#write": "write"},
 		values: item{":v": number(itemVersion), ":n": number(d.Attempt), ":before": number(d.Attempt - 1), ":claimed": text(string(push.Claimed)),
 			":finished": text(string(push.Finished)), ":owner": text(d.Owner), ":lease": text(instant(d.LeaseEnd)), ":updated": text(instant(d.UpdatedAt)),
-			":created": text(instant(d.CreatedAt)), ":write": text(s.NewID()), ":now": text(instant(now)), ":expires": text(instant(d.Expires)),
+			":created": text(instant(d.CreatedAt)), ":write": text(write), ":now": text(instant(now)), ":expires": text(instant(d.Expires)),
 			":listPK": places[listPK], ":listSK": places[listSK], ":statePK": places[statePK], ":stateSK": places[stateSK]},
 	}
 	if !d.Expires.IsZero() {
@@ -85,7 +82,7 @@ func claimed(have, d push.Delivery, now time.Time) *push.Delivery {
 	if d.Reason == "" {
 		d.Reason = have.Reason
 	}
-	if have.Expires.IsZero() || d.Expires.Before(have.Expires) {
+	if d.Expires.Before(have.Expires) {
 		d.Expires = have.Expires
 	}
 	return &d
@@ -98,45 +95,37 @@ func expired(d push.Delivery, now time.Time) bool {
 // Create implements pipeline.Deliveries. A record that expired before
 // d.UpdatedAt counts as missing.
 func (s *Store) Create(ctx context.Context, d push.Delivery) (push.Delivery, bool, error) {
-	return s.record(ctx, d, condition{"attribute_not_exists(pk) OR expires < :now", nil, item{":now": text(instant(d.UpdatedAt))}})
+	_, current, ok, err := s.record(ctx, d, condition{"attribute_not_exists(pk) OR expires < :now", nil, item{":now": text(instant(d.UpdatedAt))}})
+	return current, ok, err
 }
 
 // Settle implements pipeline.Deliveries.
 func (s *Store) Settle(ctx context.Context, d push.Delivery) (push.Delivery, bool, error) {
-	return s.record(ctx, d, condition{"#n = :n AND #state = :claimed AND #owner = :owner",
+	_, current, ok, err := s.record(ctx, d, condition{"#n = :n AND #state = :claimed AND #owner = :owner",
 		map[string]string{"#n": "n", "#state": "state", "#owner": "owner"},
 		item{":n": number(d.Attempt), ":claimed": text(string(push.Claimed)), ":owner": text(d.Owner)}})
+	return current, ok, err
 }
 
 // record writes d whole when c allows it.
-func (s *Store) record(ctx context.Context, d push.Delivery, c condition) (push.Delivery, bool, error) {
+func (s *Store) record(ctx context.Context, d push.Delivery, c condition) (i item, current push.Delivery, ok bool, err error) {
 	write := s.NewID()
-	i, err := deliveryItem(d, write)
-	if err != nil {
-		return push.Delivery{}, false, err
+	if i, err = deliveryItem(d, write); err != nil {
+		return nil, push.Delivery{}, false, err
 	}
-	i, ok, err := s.put(ctx, i, c)
-	if err != nil {
-		return push.Delivery{}, false, err
-	}
-	if i == nil {
-		return push.Delivery{Key: d.Key}, false, nil
-	}
-	current, err := readDelivery(i)
-	return current, err == nil && (ok || s.own(i, item{":write": text(write)})), err
+	i, ok, err = s.put(ctx, i, c)
+	current, ok, err = judge(d.Key, i, ok, err, write)
+	return i, current, ok, err
 }
 
-// replace writes next in the place of a record that has not changed since.
-func (s *Store) replace(ctx context.Context, next, current push.Delivery, write any) (item, bool, error) {
-	name := s.NewID()
-	i, err := deliveryItem(next, name)
-	if err != nil {
-		return nil, false, err
+// judge reads what a conditional write of the given name answered.
+func judge(k push.DeliveryKey, i item, ok bool, err error, write string) (push.Delivery, bool, error) {
+	if err != nil || i == nil {
+		return push.Delivery{Key: k}, false, err
 	}
-	_ = write
-	return s.put(ctx, i, condition{"#n = :n AND #state = :state AND updated = :updated",
-		map[string]string{"#n": "n", "#state": "state"},
-		item{":n": number(current.Attempt), ":state": text(string(current.State)), ":updated": text(instant(current.UpdatedAt))}})
+	current, err := readDelivery(i)
+	own := (&fields{item: i}).text("write") == write
+	return current, err == nil && (ok || own), err
 }
 
 // End implements pipeline.Deliveries.

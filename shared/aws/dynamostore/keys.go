@@ -89,8 +89,10 @@ func parseDeliveryKey(pk, sk string) (push.DeliveryKey, bool) {
 }
 
 // The lists of deliveries: those of a subscription, and those of all by class.
-func subscriptionDeliveries(subscriptionARN, shard string) string { return subscriptionARN + "#" + shard }
-func classDeliveries(class, shard string) string                  { return class + "#" + shard }
+func subscriptionDeliveries(subscriptionARN, shard string) string {
+	return subscriptionARN + "#" + shard
+}
+func classDeliveries(class, shard string) string { return class + "#" + shard }
 
 // classes are what lists tell apart; a claim does not move a record between them.
 var classes = []string{"live", string(push.Delivered), string(push.Dead), string(push.Dropped)}

@@ -73,7 +73,7 @@ func (s *Store) CreateTopic(ctx context.Context, t push.Topic) (push.Topic, bool
 			if t.Deleted, err = s.tombstones(ctx, t.ARN); err != nil {
 				return push.Topic{}, false, err
 			}
-			t.Version = have.Version + 1
+			t.Version = max(have.Version+1, s.Now().UnixMilli())
 			c = condition{"fate = :gone AND version = :version", nil, item{":gone": text(topicGone), ":version": number(have.Version)}}
 		}
 	}

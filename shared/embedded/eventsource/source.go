@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"postino/shared/conformance"
+	"postino/shared/crew"
 	"postino/shared/lambdaio"
 	"postino/shared/pipeline"
 )
@@ -49,15 +50,17 @@ const (
 	// slowAfter is when an invocation counts as slow; a healthy batch ends in
 	// milliseconds.
 	slowAfter = 100 * time.Millisecond
+	crewRest  = 5 * time.Second
 )
 
 // Run polls until polling ends, then waits for the invocations under way, which
 // run under work. Records not handled by then are in the queue still.
 func (s *Source) Run(polling, work context.Context) {
 	var (
-		running sync.WaitGroup
-		quick   = make(chan struct{}, s.Concurrency)
-		slow    = make(chan struct{}, s.Overflow)
+		running     sync.WaitGroup
+		invocations = crew.New(crewRest)
+		quick       = make(chan struct{}, s.Concurrency)
+		slow        = make(chan struct{}, s.Overflow)
 	)
 	defer running.Wait()
 	for {
@@ -78,7 +81,9 @@ func (s *Source) Run(polling, work context.Context) {
 			<-quick
 			continue
 		}
-		running.Go(func() {
+		running.Add(1)
+		invocations.Go(func() {
+			defer running.Done()
 			slot := newSlot(quick, slow)
 			defer slot.release()
 			s.invoke(work, batch)
@@ -107,6 +112,8 @@ type slot struct {
 
 func newSlot(quick, slow chan struct{}) *slot {
 	s := &slot{held: quick, slow: slow}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.timer = time.AfterFunc(slowAfter, s.move)
 	return s
 }

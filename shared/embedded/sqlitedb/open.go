@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -52,6 +53,8 @@ type DB struct {
 	readers chan *conn
 	made    int
 	writer  *writer
+	closing sync.Once
+	closed  error
 }
 
 // Open opens DIR/postino.db, brings its schema forward and starts the writer.
@@ -170,7 +173,8 @@ func (db *DB) check(c *conn) error {
 // lets the directory go. Calls that come later answer ErrClosed.
 func (db *DB) Close() error {
 	db.writer.stop()
-	return db.explain(db.release())
+	db.closing.Do(func() { db.closed = db.explain(db.release()) })
+	return db.closed
 }
 
 // release frees whatever open got hold of.

@@ -2,6 +2,7 @@ package sqlitedb
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,23 @@ func TestACommitSurvivesReopening(t *testing.T) {
 	db = open(t, Options{Dir: dir})
 	if got := names(t, db); len(got) != 1 {
 		t.Errorf("found %v", got)
+	}
+}
+
+// A kill loses nothing either way; a lost power supply does without this.
+func TestCommitsAreFlushed(t *testing.T) {
+	db := open(t, Options{})
+	got := map[string]string{}
+	err := db.Do(t.Context(), func(tx *Tx) error {
+		for _, pragma := range []string{"synchronous", "journal_mode"} {
+			if err := tx.Query("PRAGMA "+pragma, func(r Row) error { got[pragma] = fmt.Sprint(r[0]); return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || got["synchronous"] != "2" || got["journal_mode"] != "wal" {
+		t.Errorf("settings are %v, %v; want synchronous 2 (FULL) and wal", got, err)
 	}
 }
 

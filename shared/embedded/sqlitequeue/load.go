@@ -73,6 +73,12 @@ func (q *Queue) load(ctx context.Context) error {
 			}
 			m := &message{seq: r.Int(0), sent: r.Int(3), receives: int32(r.Int(4))}
 			q.index.add(l, r.Text(5), m, r.Int(2), now)
+			if m.state == ready {
+				// It may have been in hand when the process died, and receivers
+				// that care about a repetition must hear of it. It does not count
+				// towards the dead-letter queue.
+				m.receives = max(m.receives, 1)
+			}
 			q.nextSeq = max(q.nextSeq, m.seq+1)
 			return nil
 		})

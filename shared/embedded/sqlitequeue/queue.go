@@ -6,7 +6,9 @@
 // memory: receiving reads the database only for bodies that were not sent just
 // now, and acknowledgements ride with the next commit. So a crash makes visible
 // at once whatever was received and not yet acknowledged, or acknowledged
-// within the last 20 ms; delays keep their time.
+// within the last 20 ms; delays keep their time. Receive counts are written when
+// a message comes back, so after a start every visible message counts as
+// received once: it may have been.
 //
 // Unlike SQS it keeps messages until they are deleted, however long.
 package sqlitequeue

@@ -40,25 +40,24 @@ func (s *Store) ListDeliveries(ctx context.Context, f operator.Filter) (page []p
 	if len(f.States) == 0 {
 		f.States = states
 	}
+	f.States = slices.Compact(slices.Sorted(slices.Values(f.States)))
 	before, id, err := parseAfter(f.After)
 	if err != nil {
 		return nil, "", err
 	}
 	where, args := conditions(f)
+	args = append(args, before, before, id, f.Limit+1)
 	var found []listed
 	err = s.db.Read(ctx, func(tx *sqlitedb.Tx) error {
 		found = nil
-		// One query a state: each walks the (state, updated_ms) index from the
-		// end and stops after a page.
-		for _, state := range f.States {
-			all := append([]any{string(state), before, before, id}, args...)
-			err := tx.Query(`SELECT `+deliveryColumns+`, id FROM delivery
-				WHERE state = ? AND (updated_ms < ? OR updated_ms = ? AND id < ?)`+where+`
-				ORDER BY updated_ms DESC, id DESC LIMIT ?`, func(r sqlitedb.Row) error {
-				d, err := decodeDelivery(r)
-				found = append(found, listed{d, r.Int(11)})
-				return err
-			}, append(all, f.Limit+1)...)
+		for _, by := range searches(f) {
+			err := tx.Query(`SELECT `+deliveryColumns+`, id FROM delivery WHERE `+by.condition+where+`
+				AND (updated_ms < ? OR updated_ms = ? AND id < ?) ORDER BY updated_ms DESC, id DESC LIMIT ?`,
+				func(r sqlitedb.Row) error {
+					d, err := decodeDelivery(r)
+					found = append(found, listed{d, r.Int(11)})
+					return err
+				}, slices.Concat(by.states, args)...)
 			if err != nil {
 				return err
 			}
@@ -80,7 +79,31 @@ func (s *Store) ListDeliveries(ctx context.Context, f operator.Filter) (page []p
 	return page, next, nil
 }
 
-// conditions are the filter's but for the state, as SQL of few different texts.
+// search is one of the queries that a listing is made of.
+type search struct {
+	condition string
+	states    []any
+}
+
+// searches asks once for a subscription's or a message's deliveries, whose own
+// index leads to few; +state keeps SQLite off the state's index. Otherwise it
+// asks state by state: each query walks the (state, updated_ms) index from the
+// end and stops after a page.
+func searches(f operator.Filter) (all []search) {
+	if f.Subscription == "" && f.MessageID == "" {
+		for _, s := range f.States {
+			all = append(all, search{"state = ?", []any{string(s)}})
+		}
+		return all
+	}
+	one := search{condition: "+state IN (?" + strings.Repeat(", ?", len(f.States)-1) + ")"}
+	for _, s := range f.States {
+		one.states = append(one.states, string(s))
+	}
+	return []search{one}
+}
+
+// conditions are the filter's but for the state.
 func conditions(f operator.Filter) (where string, args []any) {
 	if f.Subscription != "" {
 		where += " AND subscription = ?"

@@ -5,12 +5,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"postino/shared/conformance"
 	"postino/shared/embedded/sqlitedb"
 	"postino/shared/operator"
 	"postino/shared/pipeline"
 	"postino/shared/snsapi"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ operator.Deliveries = (*Store)(nil)
 

@@ -19,7 +19,7 @@ func TestPromise1AFullDiskRefusesAndLosesNothing(t *testing.T) {
 	arn := s.subscribe(topic, r, r.at("/f"), "RawMessageDelivery", "true")
 	s.set(arn, "DeliveryPolicy", everySecond(50)) // what is accepted stays on the disk for a while
 	r.answer(statuses(503, 200))
-	must[struct{}](t)(struct{}{}, h.BoundDatabase(t.Context(), 200))
+	ok(t, h.BoundDatabase(t.Context(), 200))
 
 	message := strings.Repeat("x", 20_000)
 	accepted := map[string]string{}
@@ -48,7 +48,7 @@ func TestPromise1AFullDiskRefusesAndLosesNothing(t *testing.T) {
 		publish(fmt.Sprint("still full ", i, " ", message))
 	}
 
-	must[struct{}](t)(struct{}{}, h.BoundDatabase(t.Context(), -1))
+	ok(t, h.BoundDatabase(t.Context(), -1))
 	eventually(t, "the server takes messages again", func() bool { status, _ := publish(message); return status == http.StatusOK })
 	deadline := time.After(patience)
 	for taken := map[string]bool{}; len(taken) < len(accepted); {

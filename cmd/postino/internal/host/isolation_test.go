@@ -46,14 +46,21 @@ func TestPromise5EndpointsThatHangDoNotHoldUpTheOthers(t *testing.T) {
 		s.subscribe(topic, r, r.at(fmt.Sprint("/", i)))
 	}
 	began := time.Now()
+	published := map[string]time.Time{}
 	for i := range messages {
-		s.publish(topic, fmt.Sprint("message ", i))
+		published[s.publish(topic, fmt.Sprint("message ", i))] = time.Now()
 	}
 	got := take(t, healthy.got, messages*(subscriptions-sick))
-	// Every hanging push holds its place for 15 s: had the others waited for
-	// one, this would show it.
-	if took := got[len(got)-1].at.Sub(began); took > 10*time.Second {
-		t.Errorf("the healthy ones waited %s", took)
+	var slowest time.Duration
+	for _, a := range got {
+		slowest = max(slowest, a.at.Sub(published[a.id()]))
+	}
+	t.Logf("%d deliveries beside two endpoints that hang took %s, the slowest one %s", len(got),
+		got[len(got)-1].at.Sub(began).Round(time.Millisecond), slowest.Round(time.Millisecond))
+	// A hanging push holds its place for 15 s: had another waited for one, this
+	// would show it even on a busy machine.
+	if slowest > 10*time.Second {
+		t.Errorf("a healthy endpoint waited %s for its message", slowest)
 	}
 	for _, e := range s.events.wait(t, len(got), kind(pipeline.EventDelivered)) {
 		if e.Attempt.Number != 1 {

@@ -1,0 +1,420 @@
+// Package functions_test runs the four functions as Lambda runs them: as
+// bootstraps that ask a runtime API for events.
+package functions_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"postino/shared/config"
+	"postino/shared/embedded/stack"
+	"postino/shared/lambdaio"
+	"postino/shared/pipeline"
+	"postino/shared/push"
+)
+
+const (
+	patience = 30 * time.Second
+	topicARN = "arn:aws:sns:us-east-1:123456789012:orders"
+)
+
+// environment is what a deployed function is told, and where it keeps things.
+func environment(dir string) map[string]string {
+	return map[string]string{
+		"POSTINO_DATA": dir, "POSTINO_PUBLIC_URL": "https://push.example.com", "POSTINO_ACCOUNT": "123456789012",
+		"AWS_REGION": "us-east-1", "POSTINO_EVENT_TOPIC_ARN": topicARN,
+	}
+}
+
+// binaries builds the functions.
+func binaries(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("go", "build", "-o", dir, "./publish", "./fanout", "./deliver", "./redrive").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build: %v %s", err, out)
+	}
+	return dir
+}
+
+// runtimeAPI is the part of Lambda that a bootstrap talks to (AWS Lambda
+// developer guide, "Using the Lambda runtime API").
+type runtimeAPI struct {
+	*httptest.Server
+	invocations chan []byte
+	answers     chan answer
+}
+
+// answer is a response, or an error with its type.
+type answer struct {
+	body      []byte
+	errorType string
+}
+
+func newRuntimeAPI(t *testing.T) *runtimeAPI {
+	api := &runtimeAPI{invocations: make(chan []byte), answers: make(chan answer, 1)}
+	mux := http.NewServeMux()
+	const base = "/2018-06-01/runtime/invocation/"
+	n := 0
+	mux.HandleFunc("GET "+base+"next", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case event := <-api.invocations:
+			n++
+			w.Header().Set("Lambda-Runtime-Aws-Request-Id", fmt.Sprintf("8476a536-e9f4-11e8-9739-%012d", n))
+			w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()))
+			w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:f")
+			_, _ = w.Write(event)
+		case <-r.Context().Done():
+		}
+	})
+	take := func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		a := answer{body: body}
+		if r.PathValue("what") == "error" {
+			var e struct{ ErrorType string }
+			if err := json.Unmarshal(body, &e); err != nil {
+				t.Error(err)
+			}
+			a.errorType = e.ErrorType
+		}
+		api.answers <- a
+		w.WriteHeader(http.StatusAccepted)
+	}
+	mux.HandleFunc("POST "+base+"{id}/{what}", take)
+	api.Server = httptest.NewServer(mux)
+	t.Cleanup(api.Close)
+	return api
+}
+
+// function is a running bootstrap.
+type function struct {
+	t    *testing.T
+	api  *runtimeAPI
+	stop func()
+}
+
+// launch starts a function; stop kills it, as Lambda does between invocations.
+func launch(t *testing.T, path string, env map[string]string) *function {
+	t.Helper()
+	api := newRuntimeAPI(t)
+	cmd := exec.Command(path)
+	cmd.Env = append(os.Environ(), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(api.URL, "http://"))
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if t.Failed() {
+				t.Logf("%s logged: %s", filepath.Base(path), log.String())
+			}
+		}
+	}
+	t.Cleanup(stop)
+	return &function{t, api, stop}
+}
+
+func (f *function) invoke(event []byte) answer {
+	f.t.Helper()
+	deadline := time.After(patience)
+	select {
+	case f.api.invocations <- event:
+	case <-deadline:
+		f.t.Fatal("the function asks for no event")
+	}
+	select {
+	case a := <-f.api.answers:
+		return a
+	case <-deadline:
+		f.t.Fatal("the function does not answer")
+		panic("unreachable")
+	}
+}
+
+// query invokes with a Function URL request that has the given form.
+func (f *function) query(form url.Values) events.LambdaFunctionURLResponse {
+	f.t.Helper()
+	var r events.LambdaFunctionURLRequest
+	decode(f.t, fixture(f.t, "publish-function-url.json"), &r)
+	r.Body = form.Encode()
+	event, err := json.Marshal(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var out events.LambdaFunctionURLResponse
+	decode(f.t, f.invoke(event).body, &out)
+	return out
+}
+
+func fixture(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "events", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func decode(t *testing.T, b []byte, v any) {
+	t.Helper()
+	if err := json.Unmarshal(b, v); err != nil {
+		t.Fatalf("%v in %s", err, b)
+	}
+}
+
+// look opens what the functions, which must have stopped, have left in dir.
+func look[T any](t *testing.T, dir string, at func(*stack.Stack) (T, error)) T {
+	t.Helper()
+	env := environment(dir)
+	c, err := config.Load(func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := stack.Open(context.Background(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := at(s)
+	if e := s.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// drain takes all messages of a queue out, as the event a function would get.
+func drain(t *testing.T, dir, queue string) (event []byte, records int) {
+	t.Helper()
+	e := look(t, dir, func(s *stack.Stack) (events.SQSEvent, error) {
+		in, err := s.Queue.Receive(t.Context(), queue, 10, time.Minute, 0)
+		var e events.SQSEvent
+		var receipts []string
+		for _, m := range in {
+			record := pipeline.Record{ID: m.ID, Body: m.Body, Group: m.Group, Attributes: m.Attributes, ReceiveCount: m.ReceiveCount, Queue: queueARN(queue)}
+			e.Records = append(e.Records, lambdaio.ToSQSMessage(record, m.Receipt, m.Sent))
+			receipts = append(receipts, m.Receipt)
+		}
+		if err == nil {
+			err = s.Queue.Delete(t.Context(), queue, receipts)
+		}
+		return e, err
+	})
+	b, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, len(e.Records)
+}
+
+func queueARN(name string) string { return "arn:aws:sqs:us-east-1:123456789012:" + name }
+
+// pushed is what an endpoint got.
+type pushed struct {
+	Type, Message, Token string
+}
+
+func endpoint(t *testing.T, status *atomic.Int32) (hook string, got chan pushed) {
+	t.Helper()
+	got = make(chan pushed, 100)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		var p pushed
+		_ = json.Unmarshal(b, &p)
+		w.WriteHeader(int(status.Load()))
+		got <- p
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, got
+}
+
+func TestAMessageGoesThroughTheFunctionsAsTheyAreDeployed(t *testing.T) {
+	bin, dir := binaries(t), t.TempDir()
+	var status atomic.Int32
+	status.Store(http.StatusOK)
+	hook, got := endpoint(t, &status)
+	run := func(name string) *function { return launch(t, filepath.Join(bin, name), environment(dir)) }
+	deliver := func() pushed {
+		t.Helper()
+		event, n := drain(t, dir, "AttemptQueue")
+		if n != 1 {
+			t.Fatalf("%d jobs wait", n)
+		}
+		f := run("deliver")
+		defer f.stop()
+		if a := f.invoke(event); string(a.body) != `{"batchItemFailures":[]}` || a.errorType != "" {
+			t.Fatalf("deliver answers %s", a.body)
+		}
+		return <-got
+	}
+
+	f := run("publish")
+	if a := f.query(url.Values{"Action": {"CreateTopic"}, "Name": {"orders"}}); a.StatusCode != 200 || !strings.Contains(a.Body, topicARN) {
+		t.Fatalf("CreateTopic answers %+v", a)
+	}
+	if a := f.query(url.Values{"Action": {"Subscribe"}, "TopicArn": {topicARN}, "Protocol": {"http"}, "Endpoint": {hook}}); a.StatusCode != 200 {
+		t.Fatalf("Subscribe answers %+v", a)
+	}
+	f.stop()
+	confirmation := deliver()
+	if confirmation.Type != "SubscriptionConfirmation" {
+		t.Fatalf("pushed was %+v", confirmation)
+	}
+
+	f = run("publish")
+	if a := f.query(url.Values{"Action": {"ConfirmSubscription"}, "TopicArn": {topicARN}, "Token": {confirmation.Token}}); a.StatusCode != 200 {
+		t.Fatalf("ConfirmSubscription answers %+v", a)
+	}
+	if a := f.query(url.Values{"Action": {"Publish"}, "TopicArn": {topicARN}, "Message": {"through all of it"}}); a.StatusCode != 200 {
+		t.Fatalf("Publish answers %+v", a)
+	}
+	f.stop()
+	status.Store(http.StatusServiceUnavailable)
+	if p := deliver(); p.Type != "Notification" || p.Message != "through all of it" {
+		t.Errorf("pushed was %+v", p)
+	}
+
+	// The endpoint failed: the retry waits in its queue, with a delay.
+	waiting := look(t, dir, func(s *stack.Stack) ([]string, error) {
+		page, _, err := s.Queue.Peek(t.Context(), "RetryQueue", "", 10)
+		var out []string
+		for _, m := range page {
+			j, err := push.DecodeJob(m.Body)
+			out = append(out, fmt.Sprint(j.Attempt, " ", j.Message.Body, " ", err))
+		}
+		return out, err
+	})
+	if !slices.Equal(waiting, []string{"2 through all of it <nil>"}) {
+		t.Errorf("RetryQueue holds %q", waiting)
+	}
+}
+
+func TestThePublishFunctionAnswersEveryKindOfEvent(t *testing.T) {
+	f := launch(t, filepath.Join(binaries(t), "publish"), environment(t.TempDir()))
+	f.query(url.Values{"Action": {"CreateTopic"}, "Name": {"orders"}})
+	for name, c := range map[string]struct {
+		errorType string
+		says      []string
+	}{
+		"publish-function-url.json":              {"", []string{`"statusCode":200`, "PublishResult"}},
+		"publish-function-url-base64-form.json":  {"", []string{`"statusCode":200`, "PublishResult"}},
+		"publish-function-url-batch.json":        {"", []string{`"statusCode":200`, "order-1042", "order-1043"}},
+		"publish-function-url-confirm-link.json": {"", []string{`"statusCode":400`, "InvalidParameter"}}, // a token of no one's
+		"publish-function-url-certificate.json":  {"", []string{`"statusCode":404`}},                     // another installation's
+		"publish-direct.json":                    {"", []string{`{"messageId":"`}},
+		"publish-direct-batch.json":              {"", []string{`"successful":[{"id":"order-1042"`, `"failed":[{"id":"order-1044","code":"ParameterValueInvalid"`}},
+		"publish-eventbridge.json":               {"", []string{`{"messageId":"`}},
+	} {
+		a := f.invoke(fixture(t, name))
+		if a.errorType != c.errorType {
+			t.Errorf("%s: %+v", name, a)
+		}
+		for _, s := range c.says {
+			if body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\"`, `"`).Replace(string(a.body)); !strings.Contains(body, s) {
+				t.Errorf("%s: no %s in %s", name, s, body)
+			}
+		}
+	}
+	for event, errorType := range map[string]string{
+		`{}`: "ValidationError", `[]`: "ValidationError", `{"topicArn":"x","message":"m"}`: "InvalidParameter",
+		`{"topicArn":"arn:aws:sns:us-east-1:123456789012:gone","message":"m"}`: "NotFound",
+	} {
+		if a := f.invoke([]byte(event)); a.errorType != errorType {
+			t.Errorf("%s: %q, want error type %s", event, a.body, errorType)
+		}
+	}
+	// A second invoke has another request id, and so makes another message.
+	first, second := f.invoke(fixture(t, "publish-direct.json")), f.invoke(fixture(t, "publish-direct.json"))
+	if bytes.Equal(first.body, second.body) {
+		t.Errorf("two invokes made one message: %s", first.body)
+	}
+}
+
+func TestTheQueueFunctionsAnswerTheirBatches(t *testing.T) {
+	bin := binaries(t)
+	for name, function := range map[string]string{
+		"deliver-sqs.json": "deliver", "deliver-sqs-batch-with-poison.json": "deliver", "deliver-retry.json": "deliver",
+		"deliver-confirmation.json": "deliver", "fanout-sqs.json": "fanout", "redrive-sqs.json": "redrive",
+		"redrive-sqs-raw.json": "redrive", "redrive-sqs-failed-jobs.json": "redrive",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := launch(t, filepath.Join(bin, function), environment(dir))
+			a := f.invoke(fixture(t, name))
+			f.stop()
+			// Subscriptions and topics are gone: what was for them is dropped, and
+			// letters that came from DeadLetterQueue itself stay there.
+			var out events.SQSEventResponse
+			decode(t, a.body, &out)
+			if !bytes.HasPrefix(a.body, []byte(`{"batchItemFailures":[`)) {
+				t.Errorf("answers %s", a.body)
+			}
+			parked := look(t, dir, func(s *stack.Stack) (int, error) {
+				page, _, err := s.Queue.Peek(t.Context(), "FailedJobsQueue", "", 10)
+				return len(page), err
+			})
+			want := map[string]int{"deliver-sqs-batch-with-poison.json": 2}[name]
+			if function == "deliver" && (len(out.BatchItemFailures) != 0 || parked != want) {
+				t.Errorf("%d records come back and %d were parked, want 0 and %d", len(out.BatchItemFailures), parked, want)
+			}
+		})
+	}
+}
+
+func TestAFunctionThatCannotStartSaysWhyInOneLine(t *testing.T) {
+	bin := binaries(t)
+	for name, c := range map[string]struct {
+		change map[string]string
+		says   string
+	}{
+		"no public URL":     {map[string]string{"POSTINO_PUBLIC_URL": ""}, "POSTINO_PUBLIC_URL is not set"},
+		"a bad variable":    {map[string]string{"POSTINO_ACCOUNT": "1"}, "POSTINO_ACCOUNT"},
+		"no data directory": {map[string]string{"POSTINO_DATA": "/proc/self/data"}, "cannot be used"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := environment(t.TempDir())
+			maps.Copy(env, c.change)
+			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "deliver"))
+			cmd.Env = append(os.Environ(), "AWS_LAMBDA_RUNTIME_API=127.0.0.1:1")
+			for name, value := range env {
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
+			var log bytes.Buffer
+			cmd.Stderr = &log
+			err := cmd.Run()
+			if cmd.ProcessState.ExitCode() != 1 || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), c.says) {
+				t.Errorf("%v, logged %s", err, log.String())
+			}
+		})
+	}
+}
