@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,13 +45,32 @@ func environment(dir string) map[string]string {
 	}
 }
 
-// binaries builds the functions.
-func binaries(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
+// built is where the functions were built, once for all tests.
+var built = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "postino-functions"); err != nil {
+		return dir, err
+	}
 	out, err := exec.Command("go", "build", "-o", dir, "./publish", "./fanout", "./deliver", "./redrive").CombinedOutput()
 	if err != nil {
-		t.Fatalf("go build: %v %s", err, out)
+		err = fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return dir, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := built(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// binaries is the folder with the four functions.
+func binaries(t *testing.T) string {
+	t.Helper()
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -279,10 +299,10 @@ func TestAMessageGoesThroughTheFunctionsAsTheyAreDeployed(t *testing.T) {
 	}
 
 	f := run("publish")
-	if a := f.query(url.Values{"Action": {"CreateTopic"}, "Name": {"orders"}}); a.StatusCode != 200 || !strings.Contains(a.Body, topicARN) {
+	if a := f.query(url.Values{"Action": {"CreateTopic"}, "Name": {"orders"}}); a.StatusCode != http.StatusOK || !strings.Contains(a.Body, topicARN) {
 		t.Fatalf("CreateTopic answers %+v", a)
 	}
-	if a := f.query(url.Values{"Action": {"Subscribe"}, "TopicArn": {topicARN}, "Protocol": {"http"}, "Endpoint": {hook}}); a.StatusCode != 200 {
+	if a := f.query(url.Values{"Action": {"Subscribe"}, "TopicArn": {topicARN}, "Protocol": {"http"}, "Endpoint": {hook}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("Subscribe answers %+v", a)
 	}
 	f.stop()
@@ -292,10 +312,10 @@ func TestAMessageGoesThroughTheFunctionsAsTheyAreDeployed(t *testing.T) {
 	}
 
 	f = run("publish")
-	if a := f.query(url.Values{"Action": {"ConfirmSubscription"}, "TopicArn": {topicARN}, "Token": {confirmation.Token}}); a.StatusCode != 200 {
+	if a := f.query(url.Values{"Action": {"ConfirmSubscription"}, "TopicArn": {topicARN}, "Token": {confirmation.Token}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("ConfirmSubscription answers %+v", a)
 	}
-	if a := f.query(url.Values{"Action": {"Publish"}, "TopicArn": {topicARN}, "Message": {"through all of it"}}); a.StatusCode != 200 {
+	if a := f.query(url.Values{"Action": {"Publish"}, "TopicArn": {topicARN}, "Message": {"through all of it"}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("Publish answers %+v", a)
 	}
 	f.stop()

@@ -8,15 +8,23 @@ import (
 	"runtime/pprof"
 )
 
-// profile writes a CPU profile of the whole run to POSTINO_CPU_PROFILE.PID, in
-// binaries built with -tags profile.
+// profile writes a CPU and an allocation profile of the whole run to
+// POSTINO_PROFILE.PID.cpu and .allocs, in binaries built with -tags profile.
 func profile() (stop func()) {
-	f, err := os.Create(fmt.Sprintf("%s.%d", os.Getenv("POSTINO_CPU_PROFILE"), os.Getpid()))
+	name := fmt.Sprintf("%s.%d", os.Getenv("POSTINO_PROFILE"), os.Getpid())
+	f, err := os.Create(name + ".cpu")
 	if err != nil {
 		return func() {}
 	}
 	if err := pprof.StartCPUProfile(f); err != nil {
 		return func() {}
 	}
-	return func() { pprof.StopCPUProfile(); _ = f.Close() }
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close()
+		if f, err := os.Create(name + ".allocs"); err == nil {
+			_ = pprof.Lookup("allocs").WriteTo(f, 0)
+			_ = f.Close()
+		}
+	}
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -46,7 +47,7 @@ func (slotsSuite) spacing(t *testing.T, s pipeline.Slots) {
 		}
 		for range 20 {
 			next := reserve(t, s, sub, c.rate, c.n, epoch)
-			least := time.Duration(float64(c.n) / c.rate * float64(time.Second))
+			least := time.Duration(math.Ceil(float64(c.n) / c.rate * float64(time.Second)))
 			if gap := next.Sub(last); gap < least || gap > least+slack {
 				t.Errorf("%v: reservations %v apart, want %v", c, gap, least)
 			}

@@ -42,6 +42,8 @@ type Adapters struct {
 	Log      *slog.Logger
 	// AllowLoopback lets endpoints be on this host.
 	AllowLoopback bool
+	// Admit holds publishers back while deliveries are behind; may be nil.
+	Admit func(ctx context.Context) error
 	// CacheFor is how long a read subscription may be used, 0 where reads are free.
 	CacheFor time.Duration
 }
@@ -60,7 +62,7 @@ type Functions struct {
 func New(c config.Config, a Adapters) Functions {
 	health := &pipeline.Health{}
 	publish := &pipeline.Publish{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Signer: a.Signer, Health: health,
-		Observer: a.Observer, Now: time.Now, NewID: uuid.NewString, InlineLimit: c.InlineFanout}
+		Observer: a.Observer, Now: time.Now, NewID: uuid.NewString, Admit: a.Admit, InlineLimit: c.InlineFanout}
 	fanout := &pipeline.Fanout{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now}
 	deliver := &pipeline.Deliver{Directory: a.Store, Deliveries: a.Store, Slots: a.Store, Queues: a.Queues, Timer: a.Timer,
 		Sender: httpsend.New(httpsend.Options{Timeout: c.RequestTimeout, AllowLoopback: a.AllowLoopback, AllowNetworks: c.AllowNetworks}),

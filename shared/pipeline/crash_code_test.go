@@ -97,6 +97,9 @@ type node struct {
 	replaced bool
 	early    string
 	idle     bool
+	// What its call stores, by number.
+	sends  int16
+	stored map[int16]int16
 }
 
 // root is where a handling starts: a queue message and the time it arrives.

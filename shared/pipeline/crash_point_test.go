@@ -231,6 +231,8 @@ func plain(j push.Job, received int) (push.Job, int) {
 	j.WaitingSince = time.Time{}
 	if j.Attempt > 1 {
 		j.Stumbles, received = 0, 0
+	} else {
+		j.NotBefore = time.Time{}
 	}
 	j.Stumbles = min(j.Stumbles, 1)
 	return j, received

@@ -164,7 +164,7 @@ func (e *explorer) work(p point, w int, to func(point, string)) {
 		e.waited(p, n, then)
 	}
 	q := p
-	a := e.effect(&q, w, n.pending)
+	a := e.effect(&q, w, n)
 	then(q, a, e.result(n, a))
 	if e.left(&p) {
 		fault := burn
@@ -229,7 +229,8 @@ func (e *explorer) waited(p point, n *node, then func(point, answer, string)) {
 }
 
 // effect does to p what worker w's call does, and answers it.
-func (e *explorer) effect(p *point, w int, c call) answer {
+func (e *explorer) effect(p *point, w int, n *node) answer {
+	c := n.pending
 	r := &p.recs[0]
 	if c.delivery.Key.Generation+c.key.Generation != "" {
 		r = &p.recs[1]
@@ -245,34 +246,50 @@ func (e *explorer) effect(p *point, w int, c call) answer {
 		if r.id != 0 {
 			d.Attempts, d.CreatedAt = have.Attempts, have.CreatedAt
 		}
-		*r = kept{int16(e.intern(d)), int8(w), true}
+		*r = kept{e.stored(n, r.id, d), int8(w), true}
 		return answer{ok: true, current: int(r.id)}
 	case opCreate:
 		if r.id != 0 {
 			return answer{current: int(r.id)}
 		}
-		*r = kept{int16(e.intern(d)), nobody, false}
+		*r = kept{e.stored(n, r.id, d), nobody, false}
 		return answer{ok: true, current: int(r.id)}
 	case opSettle:
 		if have.Attempt != d.Attempt || have.State != push.Claimed || r.owner != int8(w) || d.Owner != "me" {
 			return answer{current: int(r.id)}
 		}
-		*r = kept{int16(e.intern(d)), nobody, false}
+		*r = kept{e.stored(n, r.id, d), nobody, false}
 		return answer{ok: true, current: int(r.id)}
 	case opEnd:
 		if r.id != 0 && have.Attempt == c.attempt {
 			have.State, have.Target, have.Reason = c.state, c.target, c.reason
-			*r = kept{int16(e.intern(have)), nobody, false}
+			*r = kept{e.stored(n, r.id, have), nobody, false}
 		}
 	case opSend:
-		e.sent(p, c)
+		e.sent(p, n)
 	}
 	return answer{}
 }
 
-func (e *explorer) sent(p *point, c call) {
-	id := e.message(c.queue, c.out, 0)
-	switch c.queue {
+// stored numbers the record that n's call makes of record old.
+func (e *explorer) stored(n *node, old int16, d push.Delivery) int16 {
+	id, ok := n.stored[old]
+	if !ok {
+		if n.stored == nil {
+			n.stored = map[int16]int16{}
+		}
+		id = int16(e.intern(d))
+		n.stored[old] = id
+	}
+	return id
+}
+
+func (e *explorer) sent(p *point, n *node) {
+	if n.sends == 0 {
+		n.sends = e.message(n.pending.queue, n.pending.out, 0)
+	}
+	id := n.sends
+	switch n.pending.queue {
 	case crashNames.Attempt, crashNames.Retry:
 		p.add(held{id, nobody})
 	case crashNames.Failed:

@@ -28,6 +28,9 @@ type Publish struct {
 	Now      func() time.Time
 	// NewID makes a random UUID.
 	NewID func() string
+	// Admit, when not nil, holds publishers back while deliveries are behind. It
+	// returns early only with ctx's error.
+	Admit func(ctx context.Context) error
 	// InlineLimit is how many subscriptions get their jobs before the answer;
 	// larger topics go through the fan-out queue in pages.
 	InlineLimit int
@@ -42,6 +45,11 @@ const maxBatchBytes = 262_144
 // Publish answers one result per entry, in order. The error is for the call as
 // a whole: the topic is missing, or the batch is too long.
 func (p *Publish) Publish(ctx context.Context, r PublishRequest) ([]PublishResult, error) {
+	if p.Admit != nil {
+		if err := p.Admit(ctx); err != nil {
+			return nil, err
+		}
+	}
 	topic, err := p.Directory.Topic(ctx, r.TopicARN)
 	if push.IsNotFound(err) {
 		return nil, push.Errorf(push.CodeNotFound, "Topic does not exist")

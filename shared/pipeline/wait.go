@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"postino/shared/push"
@@ -66,12 +67,7 @@ func (d *Deliver) hold(ctx context.Context, r *run) (hold, bool, error) {
 func (d *Deliver) fresh(r Record) bool { return queueName(r.Queue) == queueName(d.Names.Attempt) }
 
 // queueName is the name part of a queue's name or ARN.
-func queueName(s string) string {
-	if a, err := push.ParseARN(s); err == nil {
-		return a.Resource
-	}
-	return s
-}
+func queueName(s string) string { return s[strings.LastIndexByte(s, ':')+1:] }
 
 // pausedHop grows with the time waited, so that a long pause costs little and a
 // short one ends soon after it is lifted: 5 s to 60 s.

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"postino/shared/pipeline"
+	"postino/shared/push"
 )
 
 // Metrics counts what happens, in a registry of its own. Labels have few values:
@@ -17,10 +18,12 @@ type Metrics struct {
 	registry *prometheus.Registry
 
 	published, deliveries                          prometheus.Counter
-	delivered, failed                              *prometheus.CounterVec
+	deliveredFirst, deliveredRetry                 prometheus.Counter
+	failed                                         *prometheus.CounterVec
 	dead, dropped, waits, faults, poison, redriven prometheus.Counter
 	first, late                                    prometheus.Histogram
-	duration                                       *prometheus.HistogramVec
+	// duration is by class; looking a label up costs more than observing.
+	duration map[push.Class]prometheus.Observer
 }
 
 // Bucket bounds in seconds: from a loopback push to the attempt's limit, and
@@ -37,7 +40,6 @@ func NewMetrics(g Gauges) *Metrics {
 		registry:   prometheus.NewRegistry(),
 		published:  counter("published_total", "Messages accepted."),
 		deliveries: counter("published_deliveries_total", "Deliveries that accepted messages were for."),
-		delivered:  counterVec("delivered_total", "Deliveries that an endpoint took, by whether the first attempt did it.", "attempt"),
 		failed:     counterVec("failed_attempts_total", "Attempts that failed, by class (retryable, permanent) and cause: a connection-level fault or a kind of HTTP status.", "class", "cause"),
 		dead:       counter("dead_lettered_total", "Deliveries that went to a dead-letter queue."),
 		dropped:    counter("dropped_total", "Deliveries ended by a user's act, and confirmations given up."),
@@ -47,12 +49,18 @@ func NewMetrics(g Gauges) *Metrics {
 		redriven:   counter("redriven_total", "Dead letters sent again."),
 		first:      histogram("first_delivery_seconds", "From acceptance to the end of a first attempt that succeeded.", latencyBuckets),
 		late:       histogram("retry_lateness_seconds", "How long after its due time a retry began.", latenessBuckets),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "postino_attempt_duration_seconds", Help: "How long attempts took, by class.", Buckets: latencyBuckets,
-		}, []string{"class"}),
+		duration:   map[push.Class]prometheus.Observer{},
 	}
-	m.registry.MustRegister(m.published, m.deliveries, m.delivered, m.failed, m.dead, m.dropped, m.waits, m.faults, m.poison,
-		m.redriven, m.first, m.late, m.duration, gaugeCollector{g},
+	delivered := counterVec("delivered_total", "Deliveries that an endpoint took, by whether the first attempt did it.", "attempt")
+	m.deliveredFirst, m.deliveredRetry = delivered.WithLabelValues("first"), delivered.WithLabelValues("retry")
+	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "postino_attempt_duration_seconds", Help: "How long attempts took, by class.", Buckets: latencyBuckets,
+	}, []string{"class"})
+	for _, c := range []push.Class{push.Success, push.Retryable, push.Permanent} {
+		m.duration[c] = duration.WithLabelValues(string(c))
+	}
+	m.registry.MustRegister(m.published, m.deliveries, delivered, m.failed, m.dead, m.dropped, m.waits, m.faults, m.poison,
+		m.redriven, m.first, m.late, duration, gaugeCollector{g},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -81,7 +89,11 @@ func (m *Metrics) Observe(e pipeline.Event) {
 		m.published.Inc()
 		m.deliveries.Add(float64(e.Deliveries))
 	case pipeline.EventDelivered:
-		m.delivered.WithLabelValues(firstOrRetry(e)).Inc()
+		if e.Attempt.Number == 1 {
+			m.deliveredFirst.Inc()
+		} else {
+			m.deliveredRetry.Inc()
+		}
 		if e.Attempt.Number == 1 && e.Generation == "" && !e.Accepted.IsZero() {
 			m.first.Observe(e.Attempt.Ended.Sub(e.Accepted).Seconds())
 		}
@@ -105,20 +117,15 @@ func (m *Metrics) attempt(e pipeline.Event) {
 	if !attempted(e) {
 		return
 	}
-	m.duration.WithLabelValues(string(e.Attempt.Class)).Observe(e.Attempt.Ended.Sub(e.Attempt.Started).Seconds())
+	if d := m.duration[e.Attempt.Class]; d != nil {
+		d.Observe(e.Attempt.Ended.Sub(e.Attempt.Started).Seconds())
+	}
 	if e.Kind != pipeline.EventDelivered {
 		m.failed.WithLabelValues(string(e.Attempt.Class), cause(e)).Inc()
 	}
 	if d, ok := lateness(e); ok && e.Attempt.Number > 1 {
 		m.late.Observe(d.Seconds())
 	}
-}
-
-func firstOrRetry(e pipeline.Event) string {
-	if e.Attempt.Number == 1 {
-		return "first"
-	}
-	return "retry"
 }
 
 // cause is the fault, or the status's kind: "http_5xx", and "http_429" since

@@ -26,8 +26,12 @@ func (s *Store) ListDeliveries(ctx context.Context, f operator.Filter) (page []p
 		f.Limit = listLimit
 	}
 	if f.MessageID != "" {
-		page, err = s.ofMessage(ctx, f)
-		return s.cut(page, f)
+		all, err := s.ofMessage(ctx, f)
+		if err != nil {
+			return nil, "", err
+		}
+		page, next = cut(all, f)
+		return page, next, nil
 	}
 	found, horizon, err := s.entries(ctx, f)
 	if err != nil {
@@ -110,7 +114,7 @@ func (s *Store) ofMessage(ctx context.Context, f operator.Filter) (all []push.De
 }
 
 // cut takes the page behind f.After out of all that match.
-func (s *Store) cut(all []push.Delivery, f operator.Filter) (page []push.Delivery, next string, err error) {
+func cut(all []push.Delivery, f operator.Filter) (page []push.Delivery, next string) {
 	slices.SortFunc(all, newestFirst)
 	for _, d := range all {
 		if f.After != "" && listOrder(d.Key, d.UpdatedAt) >= f.After {
@@ -118,11 +122,11 @@ func (s *Store) cut(all []push.Delivery, f operator.Filter) (page []push.Deliver
 		}
 		if len(page) == f.Limit {
 			last := page[f.Limit-1]
-			return page, listOrder(last.Key, last.UpdatedAt), nil
+			return page, listOrder(last.Key, last.UpdatedAt)
 		}
 		page = append(page, d)
 	}
-	return page, "", nil
+	return page, ""
 }
 
 // entryOf reads an index entry.

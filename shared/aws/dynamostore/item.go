@@ -33,12 +33,6 @@ func (i item) setText(name, s string) {
 	}
 }
 
-func (i item) setNumber(name string, n int64) {
-	if n != 0 {
-		i[name] = number(n)
-	}
-}
-
 func (i item) setBool(name string, b bool) {
 	if b {
 		i[name] = &types.AttributeValueMemberBOOL{Value: true}

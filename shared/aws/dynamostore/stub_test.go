@@ -15,6 +15,7 @@ import (
 
 	"postino/shared/aws/awstest"
 	"postino/shared/aws/dynamostore"
+	"postino/shared/operator"
 	"postino/shared/push"
 )
 
@@ -146,6 +147,33 @@ func TestAStoreThatCannotWriteSaysWhichPermissionOrVariable(t *testing.T) {
 			if ok || err == nil || !strings.Contains(err.Error(), says) || push.IsNotFound(err) {
 				t.Errorf("%s: %v, want one that says %s", code, err, says)
 			}
+		}
+	})
+}
+
+// TestAListingThatFailsIsNoEmptyListing: an operator must not read "nothing
+// failed" out of a store that is down.
+func TestAListingThatFailsIsNoEmptyListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stubbed(t, func(string, []byte) (int, string, error) {
+			return http.StatusBadRequest, awstest.Refusal("AccessDeniedException", "no"), nil
+		})
+		for name, f := range map[string]operator.Filter{"all": {}, "a message": {MessageID: "m"}, "a subscription": {Subscription: topicARN + ":a"}} {
+			if page, _, err := s.ListDeliveries(t.Context(), f); err == nil || page != nil {
+				t.Errorf("%s: %v, %v", name, page, err)
+			}
+		}
+		if _, _, err := s.Topics(t.Context(), "", 1); err == nil {
+			t.Error("topics: no error")
+		}
+		if _, _, err := s.AllSubscriptions(t.Context(), "", 1); err == nil {
+			t.Error("subscriptions: no error")
+		}
+		if _, err := s.Purge(t.Context(), noon, 1); err == nil {
+			t.Error("purge: no error")
+		}
+		if err := s.DeleteTopic(t.Context(), topicARN, noon); err == nil {
+			t.Error("deletion: no error")
 		}
 	})
 }

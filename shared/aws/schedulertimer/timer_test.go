@@ -82,6 +82,11 @@ type schedule struct {
 	}
 }
 
+var (
+	_ API            = (*scheduler.Client)(nil)
+	_ pipeline.Timer = (*Timer)(nil)
+)
+
 type world struct {
 	timer     *Timer
 	queues    *fakeQueues

@@ -235,3 +235,18 @@ func TestAMoveThatFailsIsSaidAndTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestACallThatComesWhileTheTableIsReadIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fresh(t)
+		synctest.Wait()
+		f.setNap(time.Time{})
+		f.watch(time.Now().Add(10 * time.Hour))
+		synctest.Wait()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.nap.IsZero() {
+			t.Error("the clock did not look again")
+		}
+	})
+}

@@ -87,6 +87,7 @@ func world(t *testing.T, q *queue, h handler, change func(*Source), test func(st
 	stop()
 	abandon()
 	<-ended
+	<-time.After(2 * crewRest) // of the bubble's clock: resting goroutines go home
 }
 
 func failing(ids ...string) events.SQSEventResponse {

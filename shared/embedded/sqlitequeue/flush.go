@@ -46,7 +46,7 @@ func (q *Queue) flush(tx *sqlitedb.Tx) error {
 		q.flushLater()
 	})
 	for _, c := range changes {
-		if _, err := tx.Exec(`UPDATE message SET queue = ?, receives = ?, due_ms = 0 WHERE seq = ?`, c.lane, int64(c.receives), c.seq); err != nil {
+		if _, err := tx.Exec(`UPDATE message SET queue = ?, receives = ? WHERE seq = ?`, c.lane, int64(c.receives), c.seq); err != nil {
 			return err
 		}
 	}

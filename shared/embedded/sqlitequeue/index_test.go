@@ -280,3 +280,26 @@ func groupsOf(messages []*message) (groups []string) {
 	}
 	return groups
 }
+
+func TestAReceiverThatWasToldAndLeftTellsTheNext(t *testing.T) {
+	x := newIndex(0)
+	l := x.lane("q")
+	first, second := make(chan struct{}), make(chan struct{})
+	l.waiters = []chan struct{}{first, second}
+	x.add(l, "", &message{seq: 1}, 0, 0)
+	told := func(w chan struct{}) bool {
+		select {
+		case <-w:
+			return true
+		default:
+			return false
+		}
+	}
+	if !told(first) || told(second) {
+		t.Fatalf("told: first %v, second %v", told(first), told(second))
+	}
+	l.forget(first)
+	if !told(second) {
+		t.Error("the second was not told")
+	}
+}

@@ -140,3 +140,17 @@ func (q *Queue) pick(name string, seq int64, visibility time.Duration) ([]confor
 	q.watch()
 	return q.incoming([]*message{m}), nil
 }
+
+// Ready is how many messages of a queue can be received now.
+func (q *Queue) Ready(queue string) int {
+	name, err := queueName(queue)
+	if err != nil {
+		return 0
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.index.lanes[name]; l != nil {
+		return l.ready
+	}
+	return 0
+}

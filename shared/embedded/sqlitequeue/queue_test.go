@@ -427,6 +427,9 @@ func TestInsertExistsOnlyWhenItsTransactionCommits(t *testing.T) {
 		if _, ok := pipeline.Refused(insert("\x00", nil)); !ok {
 			t.Error("an illegal body was inserted")
 		}
+		if n := f.info(t, "q").Delayed; n != 1 {
+			t.Errorf("%d messages are known, want the one that was committed", n)
+		}
 		f.reopen(t)
 		time.Sleep(2*time.Hour - time.Millisecond)
 		if got := f.receive(t, "q", 10); len(got) > 0 {
@@ -520,5 +523,105 @@ func TestAFailedCommitDoesNotJamTheQueue(t *testing.T) {
 	}
 	if _, err := f.Receive(t.Context(), "q", 1, time.Minute, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAFailedCommitFailsItsBatchAndNoLaterOne(t *testing.T) {
+	f := fresh(t)
+	// As when the commit cannot even begin: insert never runs.
+	b := &batch{q: f.Queue, done: make(chan struct{})}
+	f.batch = b
+	no := errors.New("no")
+	b.settle(no)
+	if <-b.done; !errors.Is(b.err, no) {
+		t.Errorf("the batch is told %v", b.err)
+	}
+	f.send(t, "q", pipeline.Outgoing{Body: "b"})
+	if n := f.info(t, "q").Visible; n != 1 {
+		t.Errorf("%d messages are there", n)
+	}
+}
+
+func TestNothingIsVisibleAFractionOfAMillisecondEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fresh(t)
+		for range 20 {
+			time.Sleep(137 * time.Microsecond)
+			const hold = 2500 * time.Microsecond
+			start := time.Now()
+			f.send(t, "q", pipeline.Outgoing{Body: "b", Delay: hold})
+			for _, what := range []string{"delayed", "hidden"} {
+				in, err := f.Receive(t.Context(), "q", 1, hold, time.Minute)
+				if err != nil || len(in) != 1 {
+					t.Fatal(in, err)
+				}
+				if after := time.Since(start); after < hold || after > hold+2*time.Millisecond {
+					t.Errorf("%s for %v, want %v", what, after, hold)
+				}
+				start = time.Now()
+				if what == "hidden" {
+					if err := f.Delete(t.Context(), "q", []string{in[0].Receipt}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestEveryWaitingReceiverIsWokenThatThereIsSomethingFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fresh(t)
+		start := time.Now()
+		if in, err := f.Receive(t.Context(), "q", 1, time.Minute, time.Second); err != nil || len(in) > 0 { // has left the line
+			t.Fatal(in, err)
+		}
+		got := make(chan string, 4)
+		for range 4 {
+			go func() {
+				in, err := f.Receive(t.Context(), "q", 1, time.Minute, time.Minute)
+				if err != nil || len(in) != 1 {
+					t.Error(in, err)
+				}
+				got <- strings.Join(bodies(in), ",")
+			}()
+		}
+		synctest.Wait()
+		f.send(t, "q", pipeline.Outgoing{Body: "a"}, pipeline.Outgoing{Body: "b"}, pipeline.Outgoing{Body: "c"})
+		f.send(t, "q", pipeline.Outgoing{Body: "d"})
+		all := []string{<-got, <-got, <-got, <-got}
+		slices.Sort(all)
+		if !slices.Equal(all, []string{"a", "b", "c", "d"}) || time.Since(start) != time.Second {
+			t.Errorf("got %v after %v", all, time.Since(start))
+		}
+	})
+}
+
+func TestOptionsChangedDuringACommitAreStoredByTheNext(t *testing.T) {
+	f := fresh(t)
+	want := Options{Visibility: time.Minute, MaxReceive: 7, DeadLetter: "dead"}
+	f.send(t, "q", pipeline.Outgoing{Body: "b"})
+	if err := f.Ensure(t.Context(), "q", Options{Visibility: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	l := f.index.lane("q")
+	l.stored = false
+	f.index.unstored = append(f.index.unstored, l)
+	f.mu.Unlock()
+	err := f.db.Do(t.Context(), func(tx *sqlitedb.Tx) error {
+		err := f.storeLanes(tx)
+		f.mu.Lock()
+		l.Options = want
+		f.mu.Unlock()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.send(t, "q", pipeline.Outgoing{Body: "b"})
+	f.reopen(t)
+	if got := f.info(t, "q").Options; got != want {
+		t.Errorf("options are %+v, want %+v", got, want)
 	}
 }

@@ -207,3 +207,37 @@ func TestAFailedWriteChangesNothingInMemory(t *testing.T) {
 		t.Errorf("the topic went: %v", err)
 	}
 }
+
+func TestAClaimKeepsTheLastReasonAndTheLaterExpiry(t *testing.T) {
+	f := fresh(t)
+	d := record("orders", 1, push.Finished)
+	f.create(t, d)
+	claim := push.Delivery{Key: d.Key, Attempt: 2, Owner: "o", LeaseEnd: epoch.Add(time.Minute), UpdatedAt: epoch, Expires: epoch.Add(time.Minute)}
+	got, ok, err := f.Claim(t.Context(), claim, epoch)
+	if err != nil || !ok || got.Reason != d.Reason || !got.Expires.Equal(d.Expires) {
+		t.Errorf("claimed %v, %v: %+v", ok, err, got)
+	}
+}
+
+func TestAChangeThatChangesNothingIsNotOne(t *testing.T) {
+	f := fresh(t)
+	topic := push.TopicOf(subscriptionARN("orders", 0))
+	if _, _, err := f.CreateTopic(t.Context(), push.Topic{ARN: topic}); err != nil {
+		t.Fatal(err)
+	}
+	sub := push.Subscription{ARN: subscriptionARN("orders", 0), TopicARN: topic, Protocol: push.HTTPS, Endpoint: "e", Confirmed: true}
+	if _, _, err := f.CreateSubscription(t.Context(), sub); err != nil {
+		t.Fatal(err)
+	}
+	before, err := f.Topic(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.UpdateSubscription(t.Context(), sub.ARN, func(s *push.Subscription) error { s.ARN, s.TopicARN = "x", "y"; return nil })
+	if err != nil || got != sub {
+		t.Errorf("answered %+v, %v", got, err)
+	}
+	if after, err := f.Topic(t.Context(), topic); err != nil || after.Version != before.Version {
+		t.Errorf("version went from %d to %d: %v", before.Version, after.Version, err)
+	}
+}

@@ -27,7 +27,8 @@ type Stack struct {
 	Queue *sqlitequeue.Queue
 	Timer *clocktimer.Timer
 
-	dir string
+	dir      string
+	attempts string // the fresh lane's queue
 }
 
 // The queues' figures, as in template.yaml.
@@ -39,7 +40,7 @@ const (
 // Open opens what lies in the data directory, making what is missing. Its errors
 // are one sentence for a person.
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (_ *Stack, err error) {
-	s := &Stack{dir: c.Data}
+	s := &Stack{dir: c.Data, attempts: c.Queues.Attempt}
 	defer func() {
 		if err != nil {
 			_ = s.Close() // why it did not open is what matters
@@ -88,7 +89,40 @@ func (s *Stack) Adapters(publicURL string, observer pipeline.Observer, log *slog
 		return installation.Adapters{}, err
 	}
 	return installation.Adapters{Store: s.Store, Queues: s.Queue, Timer: s.Timer, Signer: signer, Links: links,
-		Observer: observer, Log: log, AllowLoopback: true}, nil
+		Observer: observer, Log: log, AllowLoopback: true, Admit: s.admit}, nil
+}
+
+const (
+	// behind is how many first attempts may be waiting for a worker before
+	// publishers are held back: about a tenth of a second's work.
+	behind = 1000
+	// heldAtMost bounds that, so that a backlog slows publishers down and never
+	// stops them.
+	heldAtMost = 250 * time.Millisecond
+)
+
+// admit waits while the fresh lane is behind. Without it publishers that do not
+// wait for deliveries take the processor from them, and every message is late.
+func (s *Stack) admit(ctx context.Context) error {
+	if s.Queue.Ready(s.attempts) < behind {
+		return nil
+	}
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	enough := time.NewTimer(heldAtMost)
+	defer enough.Stop()
+	for {
+		select {
+		case <-look.C:
+			if s.Queue.Ready(s.attempts) < behind {
+				return nil
+			}
+		case <-enough.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Close writes what is on its way and releases the directory.

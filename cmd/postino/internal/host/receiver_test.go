@@ -58,7 +58,7 @@ func receive(t *testing.T, reply answer) *receiver {
 // end lets what hangs go.
 func (r *receiver) end() {
 	close(r.release)
-	r.Server.Close()
+	r.Close()
 }
 
 func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {

@@ -134,7 +134,7 @@ func TestWhatTheEndpointRefusesIsNotRetried(t *testing.T) {
 func TestConnectionFaultsAreRetriedAndNamed(t *testing.T) {
 	t.Parallel()
 	for fault, broken := range map[string]func(t *testing.T, r *receiver){
-		"refused": func(_ *testing.T, r *receiver) { r.Server.Close() },
+		"refused": func(_ *testing.T, r *receiver) { r.Close() },
 		"timeout": func(_ *testing.T, r *receiver) { r.answer(statuses(hang)) },
 		"reset": func(t *testing.T, r *receiver) {
 			l := must[net.Listener](t)(rebind(r.Server))

@@ -31,6 +31,7 @@ func pid() int { return os.Getpid() }
 // Run serves until ctx ends, then stops cleanly: no new work is taken, what is
 // in flight is finished or returned to its queue. It closes the host.
 func (h *Host) Run(ctx context.Context) error {
+	defer tuneGC()()
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
