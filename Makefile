@@ -57,7 +57,7 @@ sdktest: build ## boto3, the AWS CLI and Python's signature validators against a
 validators: ## npm's signature validators; where there is no npm, sdktest's alone
 ifeq ($(and $(shell command -v npm),$(shell command -v node)),)
 	@echo "!! npm and node are not installed: npm's validators did NOT run." >&2
-	@echo "!! Python's validators, in make sdktest, have checked the signatures." >&2
+	@echo "!! The signatures are checked by Python's validators alone: make sdktest." >&2
 else
 	@$(MAKE) -s $(VALIDATORS)/installed
 	$(GO) test -count=1 -tags external -run Independent ./shared/signing

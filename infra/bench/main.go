@@ -10,10 +10,12 @@ import (
 	"syscall"
 )
 
-func main() {
+func main() { os.Exit(start()) }
+
+func start() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(dispatch(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	return dispatch(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
 // dispatch runs the role that args names, the suite when they name none, and

@@ -129,7 +129,7 @@ func TestAMissingServerBinaryIsOneClearSentence(t *testing.T) {
 }
 
 func TestUnknownPhasesRolesAndFlagsAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"--only", "thruput"}, {"reciever"}, {"--fast"}} {
+	for _, args := range [][]string{{"--only", "thruput"}, {"listener"}, {"--fast"}} {
 		var out, log strings.Builder
 		if code := dispatch(context.Background(), args, nil, &out, &log); code != 2 || log.Len() == 0 {
 			t.Errorf("%q: exit code %d, said %q", args, code, log.String())

@@ -128,7 +128,7 @@ func readJSON(r *http.Request, into any) error {
 	if err == nil {
 		// What follows the one value must be nothing.
 		switch _, err = d.Token(); err {
-		case io.EOF:
+		case io.EOF: //nolint:errorlint // json.Decoder returns it bare
 			return nil
 		case nil:
 			err = errors.New("more than one JSON value")

@@ -44,7 +44,7 @@ func (c *Client) Publish(ctx context.Context, in PublishInput) (messageID string
 		}
 		form.Set(entry+kind, a.Value)
 	}
-	r, err := http.NewRequestWithContext(ctx, "POST", strings.TrimSuffix(c.Server.URL, "/")+"/", strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.Server.URL, "/")+"/", strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", err
 	}

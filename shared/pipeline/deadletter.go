@@ -93,7 +93,7 @@ func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (tar
 		if err != nil {
 			return "", err
 		}
-		err = d.sendLetter(ctx, p.DeadLetterTargetARN, r, body, attributes, note)
+		err = d.sendLetter(ctx, p.DeadLetterTargetARN, body, attributes, note)
 		if err == nil {
 			return p.DeadLetterTargetARN, nil
 		}
@@ -103,7 +103,7 @@ func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (tar
 		}
 		note.Refused = reason
 	}
-	err = d.sendLetter(ctx, d.Names.DeadLetter, r, body, attributes, note)
+	err = d.sendLetter(ctx, d.Names.DeadLetter, body, attributes, note)
 	if reason, final := Refused(err); final {
 		// Escaping can make an envelope larger than any queue takes. The job
 		// itself always fits, and redrive reads it there.
@@ -122,7 +122,7 @@ func (d *Deliver) fail(ctx context.Context, r run, attempt int, reason string) e
 	return d.Queues.Send(ctx, d.Names.Failed, []Outgoing{out})[0]
 }
 
-func (d *Deliver) sendLetter(ctx context.Context, queue string, r run, body string, attributes []push.Attribute, note DeadLetterNote) error {
+func (d *Deliver) sendLetter(ctx context.Context, queue, body string, attributes []push.Attribute, note DeadLetterNote) error {
 	// The name is ours: a publisher's attribute of that name would pass for a note.
 	own := slices.DeleteFunc(slices.Clone(attributes), func(a push.Attribute) bool { return a.Name == DeadLetterAttribute })
 	out := Outgoing{Body: body, Attributes: own}
@@ -131,7 +131,7 @@ func (d *Deliver) sendLetter(ctx context.Context, queue string, r run, body stri
 		if err != nil {
 			return err
 		}
-		out.Attributes = append(own, push.Attribute{Name: DeadLetterAttribute, Type: "String", Value: string(b)})
+		out.Attributes = append(out.Attributes, push.Attribute{Name: DeadLetterAttribute, Type: "String", Value: string(b)})
 	}
 	return d.Queues.Send(ctx, queue, []Outgoing{out})[0]
 }

@@ -147,24 +147,19 @@ type entry struct {
 	out         pipeline.Outgoing
 }
 
-// move puts what is due soon into its queue and says how long nothing will be.
+// move puts what is due soon into its queue, in part when it is much, and says
+// how long nothing will be.
 func (t *Timer) move(ctx context.Context) (time.Duration, error) {
-	for {
-		moved, err := t.moveSome(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if moved < moveMax {
-			return t.untilNext(ctx)
-		}
+	if err := t.moveSome(ctx); err != nil {
+		return 0, err
 	}
+	return t.untilNext(ctx)
 }
 
 // moveSome is one transaction: a message leaves the table and enters the queue,
 // or neither.
-func (t *Timer) moveSome(ctx context.Context) (int, error) {
-	moved := make(chan int, 1)
-	err := t.db.Do(ctx, func(tx *sqlitedb.Tx) error {
+func (t *Timer) moveSome(ctx context.Context) error {
+	return t.db.Do(ctx, func(tx *sqlitedb.Tx) error {
 		due, err := t.due(tx)
 		if err != nil {
 			return err
@@ -177,13 +172,8 @@ func (t *Timer) moveSome(ctx context.Context) (int, error) {
 				return err
 			}
 		}
-		tx.OnCommit(func() { moved <- len(due) })
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	return <-moved, nil
 }
 
 func (t *Timer) due(tx *sqlitedb.Tx) (due []entry, err error) {

@@ -186,7 +186,10 @@ func TestCloseCommitsWhatIsPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Lazy(set("lazy", 1))
+	db.Lazy(func(tx *Tx) error {
+		tx.OnCommit(func() { db.Lazy(set("lazily after it", 1)) })
+		return set("lazy", 1)(tx)
+	})
 	db.Submit(set("submitted", 1), func(err error) {
 		if err != nil {
 			t.Error(err)
@@ -203,8 +206,19 @@ func TestCloseCommitsWhatIsPending(t *testing.T) {
 	if err := db.Read(t.Context(), func(*Tx) error { return nil }); !errors.Is(err, ErrClosed) {
 		t.Errorf("Read after Close answered %v", err)
 	}
-	if got := names(t, open(t, Options{Dir: dir})); !slices.Equal(got, []string{"lazy", "submitted"}) {
+	if got := names(t, open(t, Options{Dir: dir})); !slices.Equal(got, []string{"lazily after it", "lazy", "submitted"}) {
 		t.Errorf("found %v", got)
+	}
+}
+
+func TestCloseGivesUpALazyWriteThatFails(t *testing.T) {
+	db, err := Open(Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Lazy(func(*Tx) error { return errors.New("never") })
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

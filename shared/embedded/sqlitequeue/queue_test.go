@@ -483,7 +483,24 @@ func TestAFullDiskFailsSendsAndLosesNothing(t *testing.T) {
 	f.reopen(t) // the deletions made room
 	f.send(t, "q", pipeline.Outgoing{Body: "again"})
 	if got := bodies(f.receive(t, "q", 10)); !slices.Equal(got, []string{"again"}) {
-		t.Errorf("received %v", got)
+		t.Errorf("received %.40q", got)
+	}
+}
+
+func TestEveryDeletionIsKeptByAClose(t *testing.T) {
+	f := fresh(t)
+	for range 10 { // deletions that come while others are being written
+		f.send(t, "q", slices.Repeat([]pipeline.Outgoing{{Body: "b"}}, 10)...)
+		for _, m := range f.receive(t, "q", 10) {
+			if err := f.Delete(t.Context(), "q", []string{m.Receipt}); err != nil {
+				t.Fatal(err)
+			}
+			f.send(t, "other", pipeline.Outgoing{Body: "takes deletions along"})
+		}
+		f.reopen(t)
+		if n := f.info(t, "q").Visible; n > 0 {
+			t.Fatalf("%d deleted messages came back", n)
+		}
 	}
 }
 
