@@ -37,9 +37,7 @@ func (m *mayor) resume(i int, s *strand) {
 // kill ends a task: its other strands stop where they are, its messages come
 // back, and its process starts anew.
 func (m *mayor) kill(t *task) {
-	m.mu.Lock()
 	t.dead = true
-	m.mu.Unlock()
 	m.burn(t)
 	m.waiting = slices.DeleteFunc(m.waiting, func(s *strand) bool {
 		if s.task == t {
@@ -68,12 +66,14 @@ func (m *mayor) start(t *task, run func(ctx context.Context, p ports) []string) 
 		returned := false
 		defer func() {
 			m.mu.Lock()
+			defer m.mu.Unlock()
 			t.done = true
 			t.dead = t.dead || !returned
-			m.mu.Unlock()
 		}()
-		t.failed = run(ctx, ports{m.city})
-		returned = true
+		failed := run(ctx, ports{m.city})
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		t.failed, returned = failed, true
 	}()
 }
 
@@ -196,7 +196,14 @@ func (m *mayor) stall() {
 	for _, t := range m.tasks {
 		m.burn(t)
 	}
-	time.Sleep(visibility + time.Minute)
+	m.sleep(visibility + time.Minute)
+}
+
+// sleep gives the city its time: the mayor holds its lock otherwise.
+func (m *mayor) sleep(d time.Duration) {
+	m.mu.Unlock()
+	time.Sleep(d)
+	m.mu.Lock()
 }
 
 // pass lets time go on to the next thing that is due.
@@ -205,7 +212,7 @@ func (m *mayor) pass() {
 	if m.sleeping > 0 || wait < 0 {
 		wait = 500 * time.Millisecond
 	}
-	time.Sleep(wait)
+	m.sleep(wait)
 }
 
 // next is how long nothing happens, negative when nothing will; ring lets the

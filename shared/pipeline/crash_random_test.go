@@ -195,16 +195,21 @@ func newMayor(draw func(n int, what string) int) *mayor {
 // day runs a city with faults until all is quiet or a promise is broken, and
 // judges it.
 func (m *mayor) day() (steps int) {
-	defer func() { close(m.over); time.Sleep(time.Minute) }() // goroutines that rest go home
-	for ; m.step(); steps++ {
-		if steps > 20_000 {
+	defer time.Sleep(time.Minute) // goroutines that rest go home
+	defer close(m.over)
+	for m.step() {
+		if steps++; steps > 20_000 {
+			m.mu.Lock()
 			m.fail("promise 1: stuck: %s", m.describe())
-		}
-		if len(m.broken) > 0 {
-			return steps
+			m.mu.Unlock()
 		}
 	}
-	m.judge()
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.broken) == 0 {
+		m.judge()
+	}
 	return steps
 }
 
@@ -234,6 +239,11 @@ func (m *mayor) judge() {
 // step lets one thing happen and says whether anything is left to happen.
 func (m *mayor) step() bool {
 	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.broken) > 0 {
+		return false
+	}
 	m.collect()
 	type choice struct {
 		name string

@@ -148,10 +148,15 @@ func TestAMessageIsSignedLateWhereNobodyNeededItAtFirst(t *testing.T) {
 	}
 	d.Handle(t.Context(), []Record{record(crashNames.Attempt, f.job(1))})
 	signed := f.job(0)
-	signed.Message.Signature = push.Signature{Version: "1", Value: "eA=="}
+	signed.Message.Signature = push.Signature{Version: "1", Value: "eA==", CertURL: "https://push.example.com/earlier.pem"}
 	d.Handle(t.Context(), []Record{record(crashNames.Attempt, signed)})
 	if len(f.signed) != 1 || string(f.pushed[1].Body) != "hello" {
 		t.Errorf("signed %d times; a raw body and a signed message need none", len(f.signed))
+	}
+	signed.Message.Signature.CertURL = "https://moved.example.com/cert.pem"
+	d.Handle(t.Context(), []Record{record(crashNames.Attempt, signed)})
+	if len(f.signed) != 2 {
+		t.Error("a certificate at a server's former address is no use")
 	}
 }
 

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // checkedSize is up to which size a file is checked as a whole when it is
-// opened (some 150 ms); larger ones are checked page by page as they are used.
+// opened (some 60 ms); larger ones are checked page by page as they are used.
 const checkedSize = 64 << 20
 
 // pageSize is SQLite's default. Larger pages made single-message commits

@@ -34,8 +34,8 @@ type writer struct {
 	mu      sync.Mutex
 	urgent  []*job
 	lazy    []*job
-	closing bool // no urgent jobs are taken
-	ended   bool // nor lazy ones: what a last commit brings about is still written
+	closing bool          // no urgent jobs are taken
+	ended   bool          // nor lazy ones: what a last commit brings about is still written
 	wake    chan struct{} // holds one token when there is something to look at
 	stopped chan struct{}
 }

@@ -2,9 +2,11 @@ package sqlitequeue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 
 	"postino/shared/embedded/sqlitedb"
 	"postino/shared/pipeline"
+	"postino/shared/push"
 )
 
 // opened is a queue on a fresh database, closed with the test.
@@ -121,13 +124,12 @@ func benchmarkMessage(b *testing.B, batch, senders int) {
 func BenchmarkWaiting(b *testing.B) {
 	const waiting = 100_000
 	q := opened(b)
-	entries := make([]pipeline.Outgoing, pipeline.MaxBatch)
 	body := strings.Repeat("x", 1000)
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range 16 {
 		wg.Go(func() {
-			mine := make([]pipeline.Outgoing, len(entries))
+			mine := make([]pipeline.Outgoing, pipeline.MaxBatch)
 			for {
 				n := next.Add(int64(len(mine)))
 				if n > waiting {
@@ -156,4 +158,46 @@ func BenchmarkWaiting(b *testing.B) {
 	b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "heap-MiB")
 	b.ReportMetric(float64(m.Sys)/(1<<20), "go-sys-MiB")
 	b.ReportMetric(residentMiB(), "rss-MiB")
+}
+
+// BenchmarkLateness reports how long after their time delayed messages are in
+// a receiver's hands, 500 a second of them.
+func BenchmarkLateness(b *testing.B) {
+	q := opened(b)
+	var late []time.Duration
+	for b.Loop() {
+		const waiting = 500
+		start := time.Now()
+		for n := range waiting / pipeline.MaxBatch {
+			entries := make([]pipeline.Outgoing, pipeline.MaxBatch)
+			for i := range entries {
+				delay := time.Second + time.Duration(n*pipeline.MaxBatch+i)*time.Second/waiting
+				entries[i] = pipeline.Outgoing{Body: strings.Repeat("x", 1000), Group: fmt.Sprint(n)}
+				entries[i].Delay = delay - time.Since(start)
+				entries[i].Attributes = []push.Attribute{{Name: "due", Type: "Number", Value: fmt.Sprint(start.Add(delay).UnixNano())}}
+			}
+			if err := errors.Join(q.Send(b.Context(), "retries", entries)...); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for got := 0; got < waiting; {
+			in, err := q.Receive(b.Context(), "retries", 10, time.Minute, time.Second)
+			if err != nil {
+				b.Fatal(err)
+			}
+			now := time.Now().UnixNano()
+			for _, m := range in {
+				due, _ := strconv.ParseInt(m.Attributes[0].Value, 10, 64)
+				late = append(late, time.Duration(now-due))
+				if err := q.Delete(b.Context(), "retries", []string{m.Receipt}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			got += len(in)
+		}
+	}
+	slices.Sort(late)
+	b.ReportMetric(float64(late[len(late)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(late[len(late)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(late[0].Microseconds())/1000, "earliest-ms")
 }

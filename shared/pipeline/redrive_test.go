@@ -1,0 +1,176 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"postino/shared/envelope"
+	"postino/shared/push"
+)
+
+// letter is a dead letter of subscription i as SQS hands it out.
+func letter(i int, raw bool, edit func(*DeadLetterNote)) Record {
+	s := push.Subscription{ARN: subARN(topicA, i), TopicARN: topicA, Raw: raw}
+	m := push.Message{ID: "m", TopicARN: topicA, Body: "hello", Timestamp: crashStart, Attributes: []push.Attribute{{Name: "k", Type: "String", Value: "v"}},
+		Subject: "about", Signature: push.Signature{Version: "1", Value: "eA==", CertURL: "https://push.example.com/cert.pem"}}
+	body, attributes := envelope.DeadLetter(m, s, envelope.Links{PublicURL: "https://push.example.com"})
+	note := DeadLetterNote{V: 1, Subscription: s.ARN, Topic: topicA, MessageID: "m", Attempts: 3, Raw: raw, Published: crashStart}
+	if raw {
+		note.Subject = m.Subject
+	}
+	if edit != nil {
+		edit(&note)
+	}
+	b, _ := json.Marshal(note)
+	return Record{ID: "letter-1", Body: body, Queue: ownDLQ, Attributes: append(attributes, push.Attribute{Name: DeadLetterAttribute, Type: "String", Value: string(b)})}
+}
+
+func TestALetterIsSentAgainAsANewGenerationOfTheSameMessage(t *testing.T) {
+	for _, raw := range []bool{false, true} {
+		f := newFakes(1)
+		l := letter(0, raw, nil)
+		if failed := f.redrive().Handle(t.Context(), []Record{l}); failed != nil {
+			t.Fatal(failed)
+		}
+		j, _ := f.onlyJob(t, crashNames.Retry)
+		m := j.Message
+		if j.Subscription != subARN(topicA, 0) || j.Attempt != 1 || j.Redrives != 1 || j.Generation == "" || m.ID != "m" || m.Body != "hello" || m.Subject != "about" ||
+			m.TopicARN != topicA || !m.Timestamp.Equal(crashStart) || len(m.Attributes) != 1 || m.Attributes[0].Name != "k" {
+			t.Errorf("raw %v: %+v", raw, j)
+		}
+		if f.kinds() != "redriven" {
+			t.Errorf("events %q", f.kinds())
+		}
+		f.sent = nil
+		f.redrive().Handle(t.Context(), []Record{l})
+		if again, _ := f.onlyJob(t, crashNames.Retry); again.Generation != j.Generation {
+			t.Error("the same letter handled twice makes two chains")
+		}
+		f.sent = nil
+		l.ID = "letter-2"
+		f.redrive().Handle(t.Context(), []Record{l})
+		if other, _ := f.onlyJob(t, crashNames.Retry); other.Generation == j.Generation {
+			t.Error("two letters share a chain, which the first one's end would swallow")
+		}
+	}
+}
+
+func TestALetterDiesAndComesToLifeAndDiesAgainUpToTheLimit(t *testing.T) {
+	f := newFakes(1)
+	f.change(0, func(s *push.Subscription) { s.RedrivePolicy = `{"deadLetterTargetArn":"` + ownDLQ + `"}` })
+	f.answer = always(gone)
+	f.start(f.job(0))
+	f.run(t, f.deliver())
+	v := f.redrive()
+	first := f.in(ownDLQ)[0]
+	f.sent = nil
+	if err := v.Send(t.Context(), Record{ID: "1", Body: first.Body, Attributes: first.Attributes, Queue: ownDLQ}, false); err != nil {
+		t.Fatal(err)
+	}
+	f.run(t, f.deliver())
+	if len(f.pushed) != 2 {
+		t.Fatalf("%d pushes", len(f.pushed))
+	}
+	second := f.in(ownDLQ)[0]
+	f.sent = nil
+	r := Record{ID: "2", Body: second.Body, Attributes: second.Attributes, Queue: ownDLQ}
+	err := v.Send(t.Context(), r, false)
+	if _, final := errors.AsType[*UnsendableError](err); !final || len(f.sent) != 0 {
+		t.Errorf("above the limit: %v, sent %v", err, f.sent)
+	}
+	if err := v.Send(t.Context(), r, true); err != nil || len(f.in(crashNames.Retry)) != 1 {
+		t.Errorf("forced: %v", err)
+	}
+}
+
+func TestALetterThatCannotBeSentAgainMovesToDeadLetterWithTheReason(t *testing.T) {
+	forged := letter(0, false, nil)
+	forged.Attributes = attributes(10)
+	for name, c := range map[string]struct {
+		letter Record
+		spoil  func(*fakes)
+	}{
+		"its subscription is gone":            {letter(5, false, nil), func(*fakes) {}},
+		"its subscription is a tombstone":     {letter(0, false, nil), func(f *fakes) { f.change(0, func(s *push.Subscription) { s.DeletedAt = crashStart }) }},
+		"sent again often enough":             {letter(0, false, func(n *DeadLetterNote) { n.Redrives = 1 }), func(*fakes) {}},
+		"neither note nor envelope":           {Record{ID: "x", Body: "hello", Queue: ownDLQ}, func(*fakes) {}},
+		"an envelope without a link":          {Record{ID: "x", Body: `{"Type":"Notification","MessageId":"m","TopicArn":"t","Message":"x","Timestamp":"2026-01-01T00:00:00Z"}`, Queue: ownDLQ}, func(*fakes) {}},
+		"a raw body that looks like a letter": {forged, func(*fakes) {}},
+		"a raw body that looks like a job":    {Record{ID: "x", Body: newFakes(1).job(0).Encode(), Queue: ownDLQ}, func(*fakes) {}},
+		"an envelope of another kind":         {Record{ID: "x", Body: `{"Type":"SubscriptionConfirmation"}`, Queue: ownDLQ}, func(*fakes) {}},
+		"its note names no subscription":      {letter(0, true, func(n *DeadLetterNote) { n.Subscription = "x" }), func(*fakes) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakes(1)
+			c.spoil(f)
+			if failed := f.redrive().Handle(t.Context(), []Record{c.letter}); failed != nil {
+				t.Fatal(failed)
+			}
+			if len(f.in(crashNames.Retry)) != 0 {
+				t.Fatalf("it was sent: %s", f.sent[0].Body)
+			}
+			moved := f.in(crashNames.DeadLetter)
+			if len(moved) != 1 || moved[0].Body != c.letter.Body {
+				t.Fatalf("moved %+v", moved)
+			}
+			last := moved[0].Attributes[len(moved[0].Attributes)-1]
+			if len(c.letter.Attributes) < 10 && (last.Name != RefusalAttribute || last.Value == "") {
+				t.Errorf("attributes %+v", moved[0].Attributes)
+			}
+			c.letter.Queue = "arn:aws:sqs:eu-west-1:123456789012:" + crashNames.DeadLetter
+			f.sent = nil
+			if failed := f.redrive().Handle(t.Context(), []Record{c.letter}); len(failed) != 1 || len(f.sent) != 0 {
+				t.Errorf("from DeadLetterQueue itself: failed %v, sent %v", failed, f.sent)
+			}
+		})
+	}
+}
+
+func TestAnEnvelopeWithoutANoteIsSentToWhomItsUnsubscribeLinkNames(t *testing.T) {
+	f := newFakes(1)
+	l := letter(0, false, nil)
+	l.Attributes = []push.Attribute{{Name: RefusalAttribute, Type: "String", Value: "limit"}}
+	if failed := f.redrive().Handle(t.Context(), []Record{l}); failed != nil {
+		t.Fatal(failed)
+	}
+	if j, _ := f.onlyJob(t, crashNames.Retry); j.Subscription != subARN(topicA, 0) || j.Redrives != 1 {
+		t.Errorf("job %+v", j)
+	}
+}
+
+func TestFailuresOnOurSideLeaveALetterWhereItIs(t *testing.T) {
+	for name, spoil := range map[string]func(*fakes){
+		"directory down": func(f *fakes) { f.directory = errDown },
+		"queue down":     func(f *fakes) { f.refuse = func(string, Outgoing) error { return errDown } },
+	} {
+		f := newFakes(1)
+		spoil(f)
+		if failed := f.redrive().Handle(t.Context(), []Record{letter(0, true, nil)}); len(failed) != 1 || len(f.sent) != 0 || f.kinds() != "fault" {
+			t.Errorf("%s: failed %v, sent %v, events %q", name, failed, f.sent, f.kinds())
+		}
+	}
+}
+
+func TestFailedJobsGoBackToTheLaneTheyFailedOn(t *testing.T) {
+	f := newFakes(1)
+	j := f.job(0)
+	j.Attempt, j.Stumbles = 2, 100
+	page := pageOf(FanoutPage{After: subARN(topicA, 0)})
+	v := f.redrive()
+	queue := "arn:aws:sqs:eu-west-1:123456789012:" + crashNames.Failed
+	failed := v.Handle(t.Context(), []Record{{ID: "1", Body: j.Encode(), Queue: queue}, {ID: "2", Body: page.Body, Queue: queue}, {ID: "3", Body: "?", Queue: queue}})
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	back, _ := f.onlyJob(t, crashNames.Retry)
+	if back.Attempt != 2 || back.Generation != "" || back.Stumbles > 1 || back.Redrives != 0 {
+		t.Errorf("job %+v: our own failure makes no new chain and its count starts again", back)
+	}
+	if pages := f.in(crashNames.Fanout); len(pages) != 1 || pages[0].Body != page.Body {
+		t.Errorf("pages %+v", pages)
+	}
+	if rest := f.in(crashNames.DeadLetter); len(rest) != 1 || rest[0].Body != "?" {
+		t.Errorf("what nobody reads: %+v", rest)
+	}
+}
