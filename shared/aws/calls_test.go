@@ -20,7 +20,6 @@ import (
 	"postino/shared/aws/dynamostore"
 	"postino/shared/aws/schedulertimer"
 	"postino/shared/aws/sqsqueue"
-	"postino/shared/conformance"
 	"postino/shared/envelope"
 	"postino/shared/operator"
 	"postino/shared/pipeline"
@@ -137,7 +136,7 @@ func (w *world) next(queue string, result push.Result) map[string]int {
 	return calls
 }
 
-func (w *world) receive(queue string) []conformance.Incoming {
+func (w *world) receive(queue string) []pipeline.Incoming {
 	w.t.Helper()
 	in, err := w.queue.Receive(w.t.Context(), queue, 1, time.Hour, 10*time.Second)
 	if err != nil {

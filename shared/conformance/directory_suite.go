@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"postino/shared/pipeline"
 	"slices"
 	"sync"
 	"testing"

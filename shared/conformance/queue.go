@@ -5,20 +5,7 @@ import (
 	"time"
 
 	"postino/shared/pipeline"
-	"postino/shared/push"
 )
-
-// Incoming is a received queue message.
-type Incoming struct {
-	ID string
-	// Receipt names this receive; it goes stale when the message reappears.
-	Receipt      string
-	Body         string
-	Group        string
-	Attributes   []push.Attribute
-	ReceiveCount int
-	Sent         time.Time
-}
 
 // Queue is a queue with both ends, as the suite exercises it: sending is the
 // pipeline's port, receiving is what event sources and redrive use.
@@ -26,7 +13,7 @@ type Queue interface {
 	pipeline.Queues
 	// Receive hides up to max messages for the visibility timeout. It waits up to
 	// wait for the first one.
-	Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]Incoming, error)
+	Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]pipeline.Incoming, error)
 	// Delete acknowledges by receipt; a stale receipt deletes nothing and is no error.
 	Delete(ctx context.Context, queue string, receipts []string) error
 	// ChangeVisibility makes a received message reappear after d from now.

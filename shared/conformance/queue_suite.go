@@ -65,7 +65,7 @@ func send(t *testing.T, q Queue, queue string, entries ...pipeline.Outgoing) {
 }
 
 // receive gets up to limit messages, hidden for long.
-func (s queueSuite) receive(t *testing.T, q Queue, queue string, limit int, visibility time.Duration) []Incoming {
+func (s queueSuite) receive(t *testing.T, q Queue, queue string, limit int, visibility time.Duration) []pipeline.Incoming {
 	t.Helper()
 	in, err := q.Receive(t.Context(), queue, limit, visibility, s.Late)
 	must(t, err)
@@ -73,7 +73,7 @@ func (s queueSuite) receive(t *testing.T, q Queue, queue string, limit int, visi
 }
 
 // one receives exactly one message.
-func (s queueSuite) one(t *testing.T, q Queue, visibility time.Duration) Incoming {
+func (s queueSuite) one(t *testing.T, q Queue, visibility time.Duration) pipeline.Incoming {
 	t.Helper()
 	in := s.receive(t, q, queueName, 1, visibility)
 	if len(in) != 1 {
@@ -225,7 +225,7 @@ func (s queueSuite) emptyReceive(t *testing.T, q Queue) {
 }
 
 func (s queueSuite) woken(t *testing.T, q Queue) {
-	got := make(chan []Incoming, 1)
+	got := make(chan []pipeline.Incoming, 1)
 	go func() {
 		in, err := q.Receive(t.Context(), queueName, 10, hidden, 20*time.Second)
 		if err != nil {

@@ -50,7 +50,7 @@ func (s timerSuite) at(t *testing.T, p Timed, name string, at time.Time, body st
 }
 
 // arrives receives what comes within wait.
-func (s timerSuite) arrives(t *testing.T, p Timed, wait time.Duration) []Incoming {
+func (s timerSuite) arrives(t *testing.T, p Timed, wait time.Duration) []pipeline.Incoming {
 	t.Helper()
 	deadline := time.Now().Add(wait + s.Late)
 	for {

@@ -74,6 +74,18 @@ type Queues interface {
 	Send(ctx context.Context, queue string, entries []Outgoing) []error
 }
 
+// Incoming is a received queue message.
+type Incoming struct {
+	ID string
+	// Receipt names this receive; it goes stale when the message reappears.
+	Receipt      string
+	Body         string
+	Group        string
+	Attributes   []push.Attribute
+	ReceiveCount int
+	Sent         time.Time
+}
+
 // RefusedError is a queue's final no: it is gone, denied, or the message is too
 // large or malformed for it.
 type RefusedError struct{ Reason string }

@@ -86,7 +86,7 @@ func shortened(t *testing.T) setup {
 	return s
 }
 
-func (s setup) receive(t *testing.T, wait time.Duration) []conformance.Incoming {
+func (s setup) receive(t *testing.T, wait time.Duration) []pipeline.Incoming {
 	t.Helper()
 	in, err := s.queue.Receive(t.Context(), s.name, 10, time.Hour, wait)
 	if err != nil {

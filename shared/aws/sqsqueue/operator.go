@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"postino/shared/aws/awscall"
-	"postino/shared/conformance"
 	"postino/shared/operator"
 	"postino/shared/pipeline"
 	"postino/shared/push"
@@ -85,7 +84,7 @@ func (q *Queue) info(ctx context.Context, queue string) (operator.QueueInfo, err
 // Peek shows up to limit of the messages that are visible now, in the order
 // sent, behind a previous page's next. It goes through 5,000 messages at most.
 func (q *Queue) Peek(ctx context.Context, queue, after string, limit int) (page []operator.Letter, next string, err error) {
-	seen, err := q.look(ctx, queue, func(conformance.Incoming) bool { return false })
+	seen, err := q.look(ctx, queue, func(pipeline.Incoming) bool { return false })
 	q.putBack(ctx, queue, seen)
 	var missing *missingError
 	if errors.As(err, &missing) {
@@ -94,14 +93,14 @@ func (q *Queue) Peek(ctx context.Context, queue, after string, limit int) (page 
 	if err != nil {
 		return nil, "", err
 	}
-	slices.SortFunc(seen, func(a, b conformance.Incoming) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortFunc(seen, func(a, b pipeline.Incoming) int { return cmp.Compare(place(a), place(b)) })
 	for _, in := range seen {
 		if place(in) <= after {
 			continue
 		}
 		if len(page) == max(limit, 1) {
 			last := page[len(page)-1]
-			return page, place(conformance.Incoming{ID: last.ID, Sent: last.Sent}), nil
+			return page, place(pipeline.Incoming{ID: last.ID, Sent: last.Sent}), nil
 		}
 		l := operator.Letter(in)
 		l.Receipt = "" // it was put back
@@ -111,7 +110,7 @@ func (q *Queue) Peek(ctx context.Context, queue, after string, limit int) (page 
 }
 
 // place orders messages by when they were sent, and says where a page ends.
-func place(in conformance.Incoming) string {
+func place(in pipeline.Incoming) string {
 	return fmt.Sprintf("%013d.%s", in.Sent.UnixMilli(), in.ID)
 }
 
@@ -122,7 +121,7 @@ func (q *Queue) Take(ctx context.Context, queue, id string, visibility time.Dura
 		return l, false, refuse("a visibility timeout is up to %v, not %v", maxVisibility, visibility)
 	}
 	id = id[strings.LastIndexByte(id, '.')+1:]
-	seen, err := q.look(ctx, queue, func(in conformance.Incoming) bool { return in.ID == id })
+	seen, err := q.look(ctx, queue, func(in pipeline.Incoming) bool { return in.ID == id })
 	if n := len(seen); n > 0 && seen[n-1].ID == id {
 		l, found = operator.Letter(seen[n-1]), true
 		seen = seen[:n-1]
@@ -140,7 +139,7 @@ func (q *Queue) Take(ctx context.Context, queue, id string, visibility time.Dura
 
 // look receives until wanted answers true, nothing more comes, or it has gone
 // through enough.
-func (q *Queue) look(ctx context.Context, queue string, wanted func(conformance.Incoming) bool) (seen []conformance.Incoming, err error) {
+func (q *Queue) look(ctx context.Context, queue string, wanted func(pipeline.Incoming) bool) (seen []pipeline.Incoming, err error) {
 	for len(seen) < lookedMost {
 		in, err := q.Receive(ctx, queue, 10, looked, lookWait)
 		if err != nil || len(in) == 0 {
@@ -158,7 +157,7 @@ func (q *Queue) look(ctx context.Context, queue string, wanted func(conformance.
 }
 
 // putBack makes messages visible again, as well as it can.
-func (q *Queue) putBack(ctx context.Context, queue string, seen []conformance.Incoming) {
+func (q *Queue) putBack(ctx context.Context, queue string, seen []pipeline.Incoming) {
 	url, err := q.url(ctx, queue)
 	if err != nil {
 		return

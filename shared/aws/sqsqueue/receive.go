@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"postino/shared/aws/awscall"
-	"postino/shared/conformance"
 	"postino/shared/pipeline"
 	"postino/shared/push"
 )
@@ -27,7 +26,7 @@ const (
 // Receive hides up to max messages (ten at most) for the visibility timeout, 0
 // for the queue's own. It waits up to wait for the first one, in polls of at
 // most 20 s. SQS counts whole seconds; parts are rounded up.
-func (q *Queue) Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]conformance.Incoming, error) {
+func (q *Queue) Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]pipeline.Incoming, error) {
 	if max < 1 || visibility < 0 || visibility > maxVisibility {
 		return nil, refuse("a receive asks for 1 to %d messages and hides them for at most %v", pipeline.MaxBatch, maxVisibility)
 	}
@@ -44,7 +43,7 @@ func (q *Queue) Receive(ctx context.Context, queue string, max int, visibility, 
 	}
 }
 
-func (q *Queue) poll(ctx context.Context, queue, url string, max int, visibility, wait time.Duration) ([]conformance.Incoming, error) {
+func (q *Queue) poll(ctx context.Context, queue, url string, max int, visibility, wait time.Duration) ([]pipeline.Incoming, error) {
 	call, cancel := awscall.Bound(ctx, callLimit+wait)
 	defer cancel()
 	out, err := q.Client.ReceiveMessage(call, &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: int32(max),
@@ -54,7 +53,7 @@ func (q *Queue) poll(ctx context.Context, queue, url string, max int, visibility
 	if err != nil {
 		return nil, explain(ctx, "ReceiveMessage", queue, err)
 	}
-	in := make([]conformance.Incoming, len(out.Messages))
+	in := make([]pipeline.Incoming, len(out.Messages))
 	for i, m := range out.Messages {
 		in[i] = incoming(m)
 	}
@@ -63,8 +62,8 @@ func (q *Queue) poll(ctx context.Context, queue, url string, max int, visibility
 
 func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
 
-func incoming(m types.Message) conformance.Incoming {
-	in := conformance.Incoming{ID: aws.ToString(m.MessageId), Receipt: aws.ToString(m.ReceiptHandle), Body: aws.ToString(m.Body),
+func incoming(m types.Message) pipeline.Incoming {
+	in := pipeline.Incoming{ID: aws.ToString(m.MessageId), Receipt: aws.ToString(m.ReceiptHandle), Body: aws.ToString(m.Body),
 		Group: m.Attributes["MessageGroupId"], ReceiveCount: 1}
 	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil {
 		in.ReceiveCount = n

@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"postino/shared/conformance"
 	"postino/shared/crew"
 	"postino/shared/lambdaio"
 	"postino/shared/pipeline"
@@ -23,7 +22,7 @@ import (
 
 // Queue is the receiving end.
 type Queue interface {
-	Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]conformance.Incoming, error)
+	Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]pipeline.Incoming, error)
 	Delete(ctx context.Context, queue string, receipts []string) error
 	ChangeVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
 }
@@ -142,7 +141,7 @@ func (s *slot) release() {
 }
 
 // invoke runs the handler once and settles the batch.
-func (s *Source) invoke(work context.Context, batch []conformance.Incoming) {
+func (s *Source) invoke(work context.Context, batch []pipeline.Incoming) {
 	ctx, cancel := context.WithTimeout(work, functionTimeout)
 	defer cancel()
 	event := events.SQSEvent{Records: make([]events.SQSMessage, len(batch))}
@@ -180,7 +179,7 @@ func (s *Source) invoke(work context.Context, batch []conformance.Incoming) {
 
 // giveBack makes a message reappear. That it cannot is no matter: it does so
 // with its timeout.
-func (s *Source) giveBack(work context.Context, m conformance.Incoming) {
+func (s *Source) giveBack(work context.Context, m pipeline.Incoming) {
 	after := returnsAfter(m.ReceiveCount)
 	if work.Err() != nil {
 		after = 0 // stopping: whoever starts next need not wait

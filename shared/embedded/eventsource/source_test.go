@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"postino/shared/pipeline"
 	"slices"
 	"sync"
 	"testing"
@@ -13,13 +14,11 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
-
-	"postino/shared/conformance"
 )
 
 // queue hands out batches and remembers what was done with their messages.
 type queue struct {
-	batches chan []conformance.Incoming
+	batches chan []pipeline.Incoming
 	broken  chan error
 
 	mu      sync.Mutex
@@ -29,18 +28,18 @@ type queue struct {
 }
 
 func newQueue() *queue {
-	return &queue{batches: make(chan []conformance.Incoming, 100), broken: make(chan error, 10), hidden: map[string]time.Duration{}}
+	return &queue{batches: make(chan []pipeline.Incoming, 100), broken: make(chan error, 10), hidden: map[string]time.Duration{}}
 }
 
 func (q *queue) put(ids ...string) {
-	var b []conformance.Incoming
+	var b []pipeline.Incoming
 	for _, id := range ids {
-		b = append(b, conformance.Incoming{ID: id, Receipt: "receipt of " + id, Body: "body of " + id, ReceiveCount: 1})
+		b = append(b, pipeline.Incoming{ID: id, Receipt: "receipt of " + id, Body: "body of " + id, ReceiveCount: 1})
 	}
 	q.batches <- b
 }
 
-func (q *queue) Receive(ctx context.Context, name string, most int, visibility, wait time.Duration) ([]conformance.Incoming, error) {
+func (q *queue) Receive(ctx context.Context, name string, most int, visibility, wait time.Duration) ([]pipeline.Incoming, error) {
 	if name != "q" || most != 10 || visibility != 360*time.Second {
 		panic(fmt.Sprint(name, most, visibility))
 	}

@@ -3,10 +3,9 @@ package sqlitequeue
 import (
 	"cmp"
 	"context"
+	"postino/shared/pipeline"
 	"slices"
 	"time"
-
-	"postino/shared/conformance"
 )
 
 // QueueInfo is what an operator sees of one queue.
@@ -49,7 +48,7 @@ func (q *Queue) List(context.Context) ([]QueueInfo, error) {
 // Peek shows up to limit messages of a queue without receiving them, whatever
 // their state, in the order sent, those behind the id after; next is "" at the
 // end. Their receipts are empty.
-func (q *Queue) Peek(ctx context.Context, queue, after string, limit int) (page []conformance.Incoming, next string, err error) {
+func (q *Queue) Peek(ctx context.Context, queue, after string, limit int) (page []pipeline.Incoming, next string, err error) {
 	name, err := queueName(queue)
 	if err != nil {
 		return nil, "", err
@@ -66,11 +65,11 @@ func (q *Queue) Peek(ctx context.Context, queue, after string, limit int) (page 
 		next = page[len(page)-1].ID
 	}
 	// Deleted between the two looks.
-	page = slices.DeleteFunc(page, func(i conformance.Incoming) bool { return i.Body == "" })
+	page = slices.DeleteFunc(page, func(i pipeline.Incoming) bool { return i.Body == "" })
 	return page, next, nil
 }
 
-func (q *Queue) peek(name string, from int64, limit int) (page []conformance.Incoming, more bool) {
+func (q *Queue) peek(name string, from int64, limit int) (page []pipeline.Incoming, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.index.lanes[name]
@@ -98,7 +97,7 @@ func (q *Queue) peek(name string, from int64, limit int) (page []conformance.Inc
 
 // Take receives one given message, even a delayed one, and hides it for the
 // visibility timeout. found is false when it is gone or in flight.
-func (q *Queue) Take(ctx context.Context, queue, id string, visibility time.Duration) (in conformance.Incoming, found bool, err error) {
+func (q *Queue) Take(ctx context.Context, queue, id string, visibility time.Duration) (in pipeline.Incoming, found bool, err error) {
 	name, err := queueName(queue)
 	if err != nil {
 		return in, false, err
@@ -120,7 +119,7 @@ func (q *Queue) Take(ctx context.Context, queue, id string, visibility time.Dura
 	return taken[0], true, nil
 }
 
-func (q *Queue) pick(name string, seq int64, visibility time.Duration) ([]conformance.Incoming, error) {
+func (q *Queue) pick(name string, seq int64, visibility time.Duration) ([]pipeline.Incoming, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {

@@ -61,7 +61,7 @@ func (f *fixture) send(t *testing.T, queue string, entries ...pipeline.Outgoing)
 	}
 }
 
-func (f *fixture) receive(t *testing.T, queue string, limit int) []conformance.Incoming {
+func (f *fixture) receive(t *testing.T, queue string, limit int) []pipeline.Incoming {
 	t.Helper()
 	in, err := f.Receive(t.Context(), queue, limit, time.Minute, 0)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *fixture) info(t *testing.T, queue string) QueueInfo {
 	return QueueInfo{}
 }
 
-func bodies(in []conformance.Incoming) (b []string) {
+func bodies(in []pipeline.Incoming) (b []string) {
 	for _, m := range in {
 		b = append(b, m.Body)
 	}

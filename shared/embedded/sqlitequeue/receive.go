@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"postino/shared/conformance"
 	"postino/shared/embedded/sqlitedb"
 	"postino/shared/pipeline"
 )
@@ -17,7 +16,7 @@ import (
 // Receive hides up to max messages (ten at most) for the visibility timeout, 0
 // for the queue's own. It waits up to wait for the first one. Message groups
 // take turns.
-func (q *Queue) Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]conformance.Incoming, error) {
+func (q *Queue) Receive(ctx context.Context, queue string, max int, visibility, wait time.Duration) ([]pipeline.Incoming, error) {
 	name, err := queueName(queue)
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func (q *Queue) Receive(ctx context.Context, queue string, max int, visibility, 
 
 // take is one look: messages, or, when waiting, a channel that is closed when
 // another look is worthwhile.
-func (q *Queue) take(name string, limit int, visibility time.Duration, waiting, arrived bool) ([]conformance.Incoming, chan struct{}, error) {
+func (q *Queue) take(name string, limit int, visibility time.Duration, waiting, arrived bool) ([]pipeline.Incoming, chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -97,8 +96,8 @@ func (q *Queue) take(name string, limit int, visibility time.Duration, waiting, 
 }
 
 // incoming describes messages to the receiver, with the bodies that are held.
-func (q *Queue) incoming(messages []*message) []conformance.Incoming {
-	in := make([]conformance.Incoming, len(messages))
+func (q *Queue) incoming(messages []*message) []pipeline.Incoming {
+	in := make([]pipeline.Incoming, len(messages))
 	for i, m := range messages {
 		in[i] = q.describe(m)
 		in[i].Receipt = receipt(m)
@@ -109,20 +108,20 @@ func (q *Queue) incoming(messages []*message) []conformance.Incoming {
 	return in
 }
 
-func (q *Queue) describe(m *message) conformance.Incoming {
-	return conformance.Incoming{
+func (q *Queue) describe(m *message) pipeline.Incoming {
+	return pipeline.Incoming{
 		ID: q.messageID(m.seq), Group: m.tenant.name, ReceiveCount: int(m.receives), Sent: time.UnixMilli(m.sent).UTC(),
 	}
 }
 
 // complete reads the bodies that memory does not hold. A message whose row is
 // gone is dropped.
-func (q *Queue) complete(ctx context.Context, in []conformance.Incoming) ([]conformance.Incoming, error) {
+func (q *Queue) complete(ctx context.Context, in []pipeline.Incoming) ([]pipeline.Incoming, error) {
 	if err := q.bodies(ctx, in); err != nil {
 		q.putBack(in)
 		return nil, err
 	}
-	return slices.DeleteFunc(in, func(i conformance.Incoming) bool {
+	return slices.DeleteFunc(in, func(i pipeline.Incoming) bool {
 		if i.Body == "" {
 			q.forget(i.ID)
 		}
@@ -131,8 +130,8 @@ func (q *Queue) complete(ctx context.Context, in []conformance.Incoming) ([]conf
 }
 
 // bodies fills in what lacks a body, with one statement for ten messages.
-func (q *Queue) bodies(ctx context.Context, in []conformance.Incoming) error {
-	bySeq := map[int64]*conformance.Incoming{}
+func (q *Queue) bodies(ctx context.Context, in []pipeline.Incoming) error {
+	bySeq := map[int64]*pipeline.Incoming{}
 	var args []any
 	for i := range in {
 		if in[i].Body == "" {
@@ -161,7 +160,7 @@ func (q *Queue) bodies(ctx context.Context, in []conformance.Incoming) error {
 }
 
 // putBack undoes a receive whose bodies could not be read.
-func (q *Queue) putBack(in []conformance.Incoming) {
+func (q *Queue) putBack(in []pipeline.Incoming) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, i := range in {

@@ -2,9 +2,9 @@ package host
 
 import (
 	"context"
+	"postino/shared/pipeline"
 	"time"
 
-	"postino/shared/conformance"
 	"postino/shared/embedded/sqlitequeue"
 	"postino/shared/operator"
 	"postino/shared/push"
@@ -37,7 +37,7 @@ func (q operatorQueues) Take(ctx context.Context, queue, id string, visibility t
 	return letter(m), ok, err
 }
 
-func letter(m conformance.Incoming) operator.Letter {
+func letter(m pipeline.Incoming) operator.Letter {
 	return operator.Letter{ID: m.ID, Receipt: m.Receipt, Body: m.Body, Group: m.Group, Attributes: m.Attributes, ReceiveCount: m.ReceiveCount, Sent: m.Sent}
 }
 
