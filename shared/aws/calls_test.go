@@ -7,7 +7,6 @@ package aws_test
 import (
 	"context"
 	"maps"
-	"net/http"
 	"testing"
 	"time"
 
@@ -74,7 +73,7 @@ func newWorld(t *testing.T, policy string) *world {
 		t.Fatal(err)
 	}
 	table := awstest.Table(t, dynamodb.NewFromConfig(c))
-	c.HTTPClient = w.calls
+	w.calls.Next, c.HTTPClient = c.HTTPClient, w.calls
 	var err error
 	if w.queue, err = sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(c), Region: c.Region}); err != nil {
 		t.Fatal(err)
@@ -242,7 +241,6 @@ func TestAJobWhoseStoreIsGoneIsKept(t *testing.T) {
 	w.send()
 	var err error
 	c := awstest.Config(t)
-	c.HTTPClient = http.DefaultClient
 	broken, err := dynamostore.New(dynamostore.Config{Client: dynamodb.NewFromConfig(c), Table: "postino-no-such-table"})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"postino/shared/pipeline"
 	"slices"
 	"sync"
 	"testing"

@@ -103,7 +103,7 @@ func (m *mayor) id() string {
 }
 
 func TestPromises1To4HoldOverThousandsOfRandomDays(t *testing.T) {
-	const rounds = 50
+	const rounds = 30
 	var days, steps, pushes, faults int
 	for range rounds { // of a hundred days each
 		rapid.Check(t, func(t *rapid.T) {

@@ -57,6 +57,7 @@ func Load(ctx context.Context, more ...func(*config.LoadOptions) error) (aws.Con
 	if c.Region == "" {
 		return c, errors.New("AWS_REGION is not set: it names the region whose table, queues and schedules are used")
 	}
+	c.HTTPClient = readBodies{c.HTTPClient}
 	c.APIOptions = append(c.APIOptions, limitTries)
 	return c, nil
 }

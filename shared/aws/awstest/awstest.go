@@ -96,7 +96,7 @@ func Queue(t testing.TB, c *sqs.Client, name string) (arn string) {
 // Counter is an HTTP client that counts the calls that pass through it, tries
 // included, by their AWS operation ("UpdateItem").
 type Counter struct {
-	Next http.RoundTripper
+	Next aws.HTTPClient
 
 	mu    sync.Mutex
 	calls map[string]int
@@ -111,11 +111,7 @@ func (c *Counter) Do(r *http.Request) (*http.Response, error) {
 	}
 	c.calls[operation]++
 	c.mu.Unlock()
-	next := c.Next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return next.RoundTrip(r)
+	return c.Next.Do(r)
 }
 
 // Take gives the counts so far and begins anew.
