@@ -81,7 +81,8 @@ type mayor struct {
 
 func (m *mayor) newDeliver(i int) {
 	p := ports{m.city}
-	m.deliver[i] = &Deliver{Directory: p, Deliveries: m.deliveries, Slots: p, Queues: m.sending, Timer: p, Sender: posting{p}, Signer: p, Names: crashNames, Health: &Health{}, Links: envelope.Links{PublicURL: "https://push.example.com"}, Now: time.Now,
+	m.deliver[i] = &Deliver{Directory: p, Deliveries: m.deliveries, Slots: p, Queues: m.sending, Timer: p, Sender: posting{p}, Signer: p,
+		Names: crashNames, Health: &Health{}, Links: envelope.Links{PublicURL: "https://push.example.com"}, Now: time.Now,
 		Sleep: func(_ context.Context, d time.Duration) error {
 			m.mu.Lock()
 			m.sleeping++

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -327,7 +328,7 @@ func (p ports) At(ctx context.Context, name string, at time.Time, queue string, 
 type posting struct{ ports }
 
 func (p posting) Send(ctx context.Context, endpoint string, r envelope.Request) push.Result {
-	key := push.DeliveryKey{Subscription: endpoint, MessageID: r.Header["x-amz-sns-message-id"][0]}
+	key := push.DeliveryKey{Subscription: endpoint, MessageID: lower(r.Header, "x-amz-sns-message-id")}
 	v := p.pause(ctx, opPush, key, endpoint)
 	p.mu.Lock()
 	p.pushes[key]++
@@ -354,6 +355,9 @@ func (p posting) Send(ctx context.Context, endpoint string, r envelope.Request) 
 	status := map[push.Class]int{push.Success: 200, push.Retryable: 503, push.Permanent: 404}[class]
 	return push.Result{Class: class, Status: status, Connected: true}
 }
+
+// lower reads a header whose key is not in canonical form.
+func lower(h http.Header, key string) string { return h[key][0] }
 
 func (p ports) Sign(push.Kind, push.Message, string) (push.Signature, error) {
 	return push.Signature{Version: "1", Value: "c2ln"}, nil

@@ -61,6 +61,21 @@ func sortTimes(at []time.Time) {
 	}
 }
 
+func TestWhatIsLeftOfABlockIsNotUsedAfterAPause(t *testing.T) {
+	f := newFakes(0)
+	th := throttle{slots: f}
+	for _, at := range []time.Duration{0, time.Second, time.Hour} {
+		now := crashStart.Add(at)
+		slot, err := th.take(t.Context(), "s", 100, now)
+		if err != nil || slot.Before(now.Add(-time.Second)) {
+			t.Errorf("%s after the start: the slot of %s, %v", at, slot, err)
+		}
+	}
+	if f.reserved != 2 {
+		t.Errorf("%d blocks were reserved, want one before and one after the pause", f.reserved)
+	}
+}
+
 func TestABacklogIsWorkedOffAtItsRateAndEachJobHoldsItsSlot(t *testing.T) {
 	f := newFakes(1)
 	f.change(0, throttled(2))

@@ -57,8 +57,8 @@ func (d *Deliver) hold(ctx context.Context, r *run) (hold, bool, error) {
 	if deadline, ok := ctx.Deadline(); wait > nearWait || ok && deadline.Sub(r.now) < wait+d.RequestTimeout+settleSlack {
 		return hold{until: until, reason: reason, slot: j.Slot}, true, nil
 	}
-	if d.Sleep(ctx, wait) != nil { // we are stopping: it waits in the queue
-		return hold{until: until, reason: reason, slot: j.Slot}, true, nil
+	if d.Sleep(ctx, wait) != nil {
+		return hold{until: until, reason: reason, slot: j.Slot}, true, nil //nolint:nilerr // we are stopping: it waits in the queue
 	}
 	return hold{}, false, nil
 }

@@ -2,8 +2,10 @@ package awstest
 
 import (
 	"context"
+	"hash/crc32"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,7 +35,9 @@ func (s Stub) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}}
+	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(answer))), 10)) // DynamoDB's clients check it
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: header,
 		Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
 }
 

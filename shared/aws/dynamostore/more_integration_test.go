@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"postino/shared/aws/awstest"
@@ -299,6 +300,28 @@ func TestATopicWhoseDeletionBrokeOffIsGoneAndHauntsNobody(t *testing.T) {
 	subs, _, err := s.Subscriptions(t.Context(), arn, "", 10)
 	if err != nil || len(subs) > 0 {
 		t.Errorf("subscriptions of the new topic: %v, %v", subs, err)
+	}
+}
+
+func TestTheTablesTimeToLiveIsTheItems(t *testing.T) {
+	client := dynamodb.NewFromConfig(awstest.Config(t))
+	table := awstest.Table(t, client)
+	if _, err := client.UpdateTimeToLive(t.Context(), dynamostore.Expiry(table)); err != nil {
+		t.Fatal(err)
+	}
+	s := onTable(t, client, table)
+	d := deliveryOf(1)
+	d.Expires = time.Now().Add(time.Hour).UTC()
+	if _, ok, err := s.Create(t.Context(), d); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+	if err != nil || len(out.Items) != 1 {
+		t.Fatal(out, err)
+	}
+	ttl, ok := out.Items[0][dynamostore.TTLAttribute].(*types.AttributeValueMemberN)
+	if !ok || ttl.Value != fmt.Sprint(d.Expires.Unix()+1) {
+		t.Errorf("a record that expires at %v has the ttl %+v", d.Expires, ttl)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // little is live. Go's default collects at twice the live heap, which for a
 // server that holds 10 MB is many times a second, each time shrinking the
 // stacks that the next attempt grows again.
-const garbageFloor = 48 << 20
+const garbageFloor = 32 << 20
 
 // tuneGC keeps the heap's goal at the live heap plus the larger of the live heap
 // and garbageFloor. It adjusts after each collection, until stop.

@@ -100,7 +100,7 @@ func (h *Host) sources() []*eventsource.Source {
 	deliver, fanout := h.functions.Deliver.Handle, h.functions.Fanout.Handle
 	return []*eventsource.Source{
 		{Queue: h.stack.Queue, Name: q.Attempt, ARN: installation.QueueARN(c, q.Attempt), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
-		{Queue: h.stack.Queue, Name: q.Retry, ARN: installation.QueueARN(c, q.Retry), Handle: deliver, Concurrency: 16, Overflow: 400, Log: h.options.Log},
+		{Queue: h.stack.Queue, Name: q.Retry, ARN: installation.QueueARN(c, q.Retry), Handle: deliver, Concurrency: 4, Overflow: 400, Log: h.options.Log},
 		{Queue: h.stack.Queue, Name: q.Fanout, ARN: installation.QueueARN(c, q.Fanout), Handle: fanout, Concurrency: 4, Log: h.options.Log},
 	}
 }
