@@ -95,7 +95,7 @@ func expired(d push.Delivery, now time.Time) bool {
 // Create implements pipeline.Deliveries. A record that expired before
 // d.UpdatedAt counts as missing.
 func (s *Store) Create(ctx context.Context, d push.Delivery) (push.Delivery, bool, error) {
-	_, current, ok, err := s.record(ctx, d, condition{"attribute_not_exists(pk)", nil, item{":now": text(instant(d.UpdatedAt))}})
+	_, current, ok, err := s.record(ctx, d, condition{"attribute_not_exists(pk) OR expires < :now", nil, item{":now": text(instant(d.UpdatedAt))}})
 	return current, ok, err
 }
 
