@@ -239,6 +239,8 @@ func (deliveriesSuite) end(t *testing.T, s pipeline.Deliveries) {
 	equal(t, "state, target and reason", [3]string{string(got.State), got.Target, got.Reason}, [3]string{"dead", "arn:aws:sqs:us-east-1:000000000000:q", "exhausted"})
 	equal(t, "change", got.UpdatedAt, now)
 	equal(t, "history", got.Attempts, was.Attempts)
+	must(t, s.End(t.Context(), was.Key, 2, push.Dropped, "", "unsubscribed", now.Add(time.Minute)))
+	equal(t, "a record that has ended", record(t, s, was.Key), got)
 	other := create(t, s, finished(deliveryKey(2), 1))
 	must(t, s.End(t.Context(), other.Key, 1, push.Dropped, "", "unsubscribed", now))
 	equal(t, "state", record(t, s, other.Key).State, push.Dropped)
@@ -345,7 +347,7 @@ func (deliveriesSuite) model(t *testing.T, s pipeline.Deliveries) {
 				continue // ends are rare, or nothing else would happen
 			}
 			err = s.End(t.Context(), key, n, push.Dead, "q", "r", now)
-			if exists && have.Attempt == n {
+			if exists && have.Attempt == n && !have.State.Ended() {
 				have.State = push.Dead
 				want[key] = have
 			}

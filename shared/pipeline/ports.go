@@ -22,7 +22,7 @@ type Directory interface {
 	Subscription(ctx context.Context, arn string, strong bool) (push.Subscription, error)
 }
 
-// Deliveries keeps retry state; every method but Get is one conditional write.
+// Deliveries keeps retry state; every method is one conditional write.
 // When the condition fails ok is false and current is the record that refused
 // it. An error means that the write may or may not have happened.
 type Deliveries interface {
@@ -36,8 +36,8 @@ type Deliveries interface {
 	// Settle writes d when the record is still (d.Attempt, Claimed) by d.Owner.
 	Settle(ctx context.Context, d push.Delivery) (current push.Delivery, ok bool, err error)
 	// End sets State to the given end (Dead or Dropped), Target and Reason, when
-	// the record's attempt is still the given one. A missing record or another
-	// attempt is no error and changes nothing.
+	// the record's attempt is still the given one and it has not ended yet. A
+	// missing record, another attempt or an end is no error and changes nothing.
 	End(ctx context.Context, key push.DeliveryKey, attempt int, state push.State, target, reason string, now time.Time) error
 }
 

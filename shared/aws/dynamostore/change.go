@@ -157,7 +157,7 @@ func (s *Store) subscriptionPart(e edit) part {
 	}
 	e.after.revision = e.before.revision + 1
 	return part{types.TransactWriteItem{Put: &types.Put{TableName: &s.Table, Item: subscriptionItem(*e.after),
-		ConditionExpression: aws.String("attribute_exists(pk) OR revision = :revision"), ExpressionAttributeValues: unchanged}}, refused}
+		ConditionExpression: aws.String("revision = :revision"), ExpressionAttributeValues: unchanged}}, refused}
 }
 
 func (s *Store) endpointPart(sub push.Subscription) part {

@@ -137,8 +137,8 @@ func (s *Store) End(ctx context.Context, k push.DeliveryKey, attempt int, state 
 	values.setLists(k, state, now)
 	_, _, err := s.update(ctx, key(deliveryKey(k)),
 		"SET #state = :state, target = :target, reason = :reason, updated = :now, listPK = :listPK, listSK = :order, statePK = :statePK, stateSK = :order",
-		condition{"#n = :n", map[string]string{"#n": "n", "#state": "state"},
-			item{":n": number(attempt), ":state": text(string(state)), ":target": text(target), ":reason": text(reason), ":now": text(instant(now)),
+		condition{"#n = :n AND #state IN (:claimed, :finished)", map[string]string{"#n": "n", "#state": "state"},
+			item{":n": number(attempt), ":claimed": text(string(push.Claimed)), ":finished": text(string(push.Finished)), ":state": text(string(state)), ":target": text(target), ":reason": text(reason), ":now": text(instant(now)),
 				":listPK": values[listPK], ":order": values[listSK], ":statePK": values[statePK]}})
 	return err
 }

@@ -74,7 +74,7 @@ func (s *Store) End(ctx context.Context, key push.DeliveryKey, attempt int, stat
 		return fmt.Errorf("%q is no end of a delivery", state)
 	}
 	_, _, err := s.when(ctx, key, func(have *push.Delivery) *push.Delivery {
-		if have == nil || have.Attempt != attempt {
+		if have == nil || have.Attempt != attempt || have.State.Ended() {
 			return nil
 		}
 		d := *have
