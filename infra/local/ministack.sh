@@ -41,7 +41,7 @@ install() {
   echo "$VERSION" >"$venv/.version"
 }
 
-# start runs the emulator in a session of its own, so that stop finds all its
+# start runs the emulator in a process group of its own, so that stop finds all its
 # functions' processes, and in a clean environment, which those inherit. The
 # wrapper lets schedules fire within half a second instead of ten, and keeps
 # connections open: its server would close each after 1,000 requests, in the
@@ -87,7 +87,7 @@ stop() {
       ours >/dev/null || break
       sleep 0.1
     done
-    kill -KILL -- "-$pid" 2>/dev/null || true # what is left of its session
+    kill -KILL -- "-$pid" 2>/dev/null || true # what is left of its group
   fi
   rm -rf "$run"
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -329,5 +330,80 @@ func TestAMissingTableIsNamedWithItsVariable(t *testing.T) {
 	s := onTable(t, dynamodb.NewFromConfig(awstest.Config(t)), "postino-no-such-table")
 	if _, err := s.Topic(t.Context(), topicARN); err == nil || !strings.Contains(err.Error(), dynamostore.TableVariable) || push.IsNotFound(err) {
 		t.Error(err)
+	}
+}
+
+func TestConcurrentChangesOfOneSubscriptionAreAllKept(t *testing.T) {
+	s := open(t)
+	newTopic(t, s, "a")
+	sub := subscriptionOf("a", 1)
+	subscribe(t, s, sub)
+	var wg sync.WaitGroup
+	const workers = 8
+	for range workers {
+		wg.Go(func() {
+			_, err := s.UpdateSubscription(t.Context(), sub.ARN, func(s *push.Subscription) error { s.DeliveryPolicy += "x"; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	got, err := s.Subscription(t.Context(), sub.ARN, true)
+	if err != nil || got.DeliveryPolicy != strings.Repeat("x", workers) {
+		t.Errorf("%q, %v", got.DeliveryPolicy, err)
+	}
+}
+
+// TestAListingThatReadsMuchAndFindsLittleMissesNothing: one partition is full of
+// what is not wanted, so that what is wanted there lies behind all that one
+// listing reads; an older one is found in another at once. A page must end where
+// the least read partition does.
+func TestAListingThatReadsMuchAndFindsLittleMissesNothing(t *testing.T) {
+	s := open(t)
+	age := 0
+	create := func(topic, shard string) string {
+		t.Helper()
+		d := push.Delivery{Key: push.DeliveryKey{Subscription: subscriptionARN(topic, 1)}, Attempt: 1, State: push.Finished, CreatedAt: noon}
+		for n := 0; d.Key.MessageID == "" || dynamostore.ShardOf(d.Key.MessageID, d.Key.Subscription, "") != shard; n++ {
+			d.Key.MessageID = fmt.Sprintf("message-%d-%d", age, n)
+		}
+		age++
+		d.UpdatedAt = noon.Add(time.Duration(-age) * time.Second)
+		if _, ok, err := s.Create(t.Context(), d); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return d.Key.MessageID
+	}
+	for range 50 {
+		create("noisy", "0")
+	}
+	want := []string{create("quiet", "0"), create("quiet", "1")}
+	f := operator.Filter{TopicARN: push.TopicOf(subscriptionARN("quiet", 1)), Limit: 1}
+	var got []string
+	for {
+		page, next, err := s.ListDeliveries(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range page {
+			got = append(got, d.Key.MessageID)
+		}
+		if f.After = next; next == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABlockThatEndsNowIsFollowedAtOnce(t *testing.T) {
+	s := open(t)
+	for n := range 3 {
+		now := noon.Add(time.Duration(n) * time.Second)
+		if first, err := s.Reserve(t.Context(), subscriptionARN("a", 1), 1, 1, now); err != nil || !first.Equal(now) {
+			t.Errorf("slot %d at %v, %v; want %v", n, first, err, now)
+		}
 	}
 }

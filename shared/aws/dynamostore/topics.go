@@ -70,7 +70,7 @@ func (s *Store) CreateTopic(ctx context.Context, t push.Topic) (push.Topic, bool
 				return push.Topic{}, false, err
 			}
 		default:
-			if _, err = s.tombstones(ctx, t.ARN); err != nil {
+			if t.Deleted, err = s.tombstones(ctx, t.ARN); err != nil {
 				return push.Topic{}, false, err
 			}
 			t.Version = max(have.Version+1, s.Now().UnixMilli())

@@ -53,6 +53,7 @@ type DB struct {
 	readers chan *conn
 	made    int
 	writer  *writer
+	mover   *checkpointer
 	closing sync.Once
 	closed  error
 }
@@ -84,7 +85,7 @@ func (db *DB) open(o Options) error {
 	// fdatasync flushes what a commit needs and spares the file system's
 	// journal the time stamps. Where it is not to be had fsync does the same.
 	_, _ = sqlite.Fdatasync(true)
-	w, err := connect(db.path, fmt.Sprintf("page_size(%d)", pageSize), "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-4096)")
+	w, err := connect(db.path, fmt.Sprintf("page_size(%d)", pageSize), "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)", "cache_size(-4096)")
 	if err != nil {
 		return err
 	}
@@ -111,6 +112,9 @@ func (db *DB) open(o Options) error {
 		}
 		db.readers <- r
 		db.made++
+	}
+	if db.mover, err = startCheckpointer(db.path, db.writer); err != nil {
+		return err
 	}
 	go db.writer.run()
 	return nil
@@ -182,6 +186,9 @@ func (db *DB) release() error {
 	var errs []error
 	for range db.made { // waits for readers under way
 		errs = append(errs, (<-db.readers).close())
+	}
+	if db.mover != nil {
+		errs = append(errs, db.mover.close())
 	}
 	if db.writer != nil {
 		errs = append(errs, db.writer.conn.close()) // the last connection checkpoints

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,6 +29,10 @@ type job struct {
 
 // writer owns the one connection that writes.
 type writer struct {
+	// commits counts them; restart asks for a checkpoint before the next.
+	commits atomic.Uint64
+	restart atomic.Bool
+
 	conn    *conn
 	explain func(error) error
 
@@ -191,6 +196,11 @@ func (w *writer) end(giveUp bool) bool {
 // commit runs the jobs, commits once, and answers. It returns the lazy jobs
 // that must be tried again.
 func (w *writer) commit(urgent, lazy []*job) (kept []*job) {
+	if w.restart.CompareAndSwap(true, false) {
+		// Where it fails the log only stays as long as it is.
+		_, _ = checkpoint(w.conn, "RESTART")
+	}
+	defer w.commits.Add(1)
 	group := append(urgent, lazy...)
 	tx := &Tx{conn: w.conn}
 	redo, err := w.attempt(tx, group, false)
