@@ -69,5 +69,15 @@ $(VALIDATORS)/installed: shared/signing/testdata/validator/package-lock.json
 	npm ci --prefix $(VALIDATORS) --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+bench: build ## measure the embedded server; rewrites docs/performance-figures.md (6 minutes, wants a quiet machine)
+	@mkdir -p bin
+	$(GO) build -o bin/bench ./infra/bench
+	bin/bench --server bin/postino --markdown docs/performance-figures.md
+
+bench-quick: build ## the same in half a minute: shows that it works, its figures mean little
+	@mkdir -p bin
+	$(GO) build -o bin/bench ./infra/bench
+	bin/bench --quick --server bin/postino
+
 clean: ## remove what the build made
 	rm -rf bin $(CACHE)
