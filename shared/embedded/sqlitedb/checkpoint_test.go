@@ -64,3 +64,16 @@ func size(t *testing.T, name string) int64 {
 	}
 	return st.Size()
 }
+
+func TestACallerThatIsAloneIsNotMadeToWaitForOthers(t *testing.T) {
+	w := newWriter(nil, nil)
+	w.served = 100
+	began := time.Now()
+	w.gather() // nobody waits
+	w.served = 1
+	w.callers.Store(1)
+	w.gather()
+	if d := time.Since(began); d >= gatherMost {
+		t.Errorf("gathering took %v", d)
+	}
+}

@@ -128,6 +128,8 @@ func (q *Queue) enlist(name string, entries []outgoing) (*batch, error) {
 	q.mu.Unlock()
 	if opened {
 		q.db.Submit(b.insert, b.settle)
+	} else {
+		q.db.Join()
 	}
 	return b, nil
 }
