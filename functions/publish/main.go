@@ -8,4 +8,4 @@ import (
 	"postino/functions/internal/build"
 )
 
-func main() { lambda.Start(build.MustFunctions().Publish.Handle) }
+func main() { lambda.Start(build.MustPublish()) }

@@ -7,4 +7,4 @@ import (
 	"postino/functions/internal/build"
 )
 
-func main() { lambda.Start(build.MustFunctions().Redrive.Handle) }
+func main() { lambda.Start(build.MustRedrive()) }

@@ -54,7 +54,7 @@ func (s *suite) isolation() error {
 		}
 		row := isolationRow{Good: good, Hanging: bad / 2, Refusing: bad - bad/2, Rate: deliveries / float64(fanOut)}
 		var err error
-		if row.Control, _, err = s.openLoop(srv, topics, fanOut, good, row.Rate, s.plan.IsolationControl, "isolation, control"); err != nil {
+		if row.Control, err = s.openLoop(srv, topics, fanOut, good, row.Rate, s.plan.IsolationControl, "isolation, control"); err != nil {
 			return err
 		}
 		if err := s.subscribe(srv, badOnes); err != nil {
@@ -63,7 +63,7 @@ func (s *suite) isolation() error {
 		if err := s.receiver.call("die", nothing{}, nil); err != nil {
 			return err
 		}
-		if row.With, _, err = s.openLoop(srv, topics, fanOut, good, row.Rate, s.plan.IsolationBadFor, "isolation, with the bad ones"); err != nil {
+		if row.With, err = s.openLoop(srv, topics, fanOut, good, row.Rate, s.plan.IsolationBadFor, "isolation, with the bad ones"); err != nil {
 			return err
 		}
 		s.report.Isolation = &row

@@ -43,7 +43,7 @@ const (
 )
 
 func (s *suite) latency(srv *server, topics []string, fanOut int, rate float64, length time.Duration, why string) error {
-	row, _, err := s.openLoop(srv, topics, fanOut, fanOut, rate, length, why)
+	row, err := s.openLoop(srv, topics, fanOut, fanOut, rate, length, why)
 	if err != nil {
 		return err
 	}
@@ -53,11 +53,11 @@ func (s *suite) latency(srv *server, topics []string, fanOut int, rate float64, 
 
 // openLoop publishes at a rate to topics that have fanOut subscriptions each,
 // subs in all, and waits until everything has arrived.
-func (s *suite) openLoop(srv *server, topics []string, fanOut, subs int, rate float64, length time.Duration, why string) (latencyRow, progress, error) {
+func (s *suite) openLoop(srv *server, topics []string, fanOut, subs int, rate float64, length time.Duration, why string) (latencyRow, error) {
 	row := latencyRow{FanOut: fanOut, Rate: rate, Load: why}
 	run, err := s.begin(subs, 0)
 	if err != nil {
-		return row, progress{}, err
+		return row, err
 	}
 	done := s.inBackground("publish", publishArgs{URL: srv.url() + "/", Topics: topics, Run: run, load: load{
 		Clients: openLoopClients, Batch: 1, For: length, Rate: rate,
@@ -65,17 +65,17 @@ func (s *suite) openLoop(srv *server, topics []string, fanOut, subs int, rate fl
 	through, _, err := s.window(0, length)
 	o := <-done
 	if err != nil {
-		return row, progress{}, err
+		return row, err
 	}
-	p, err := s.settled(fmt.Sprintf("%s, fan-out %d", why, fanOut), o, fanOut, len(topics))
+	_, err = s.settled(fmt.Sprintf("%s, fan-out %d", why, fanOut), o, fanOut, len(topics))
 	if err != nil {
-		return row, p, err
+		return row, err
 	}
 	row.Publish, row.Late, row.Through = o.Latency, o.Late, through
 	if err := s.receiver.call("latency", nothing{}, &row.First); err != nil {
-		return row, p, err
+		return row, err
 	}
 	s.say("%s, fan-out %d, %.0f messages/s: publish p50 %.2f p99 %.2f ms, first delivery p50 %.2f p99 %.2f ms",
 		why, fanOut, rate, row.Publish.P50(), row.Publish.P99(), row.First.P50(), row.First.P99())
-	return row, p, nil
+	return row, nil
 }

@@ -38,6 +38,11 @@ type Config struct {
 	// EventTopicARN is the topic that EventBridge events are published to; ""
 	// refuses them.
 	EventTopicARN string
+	// Table is the DynamoDB table's name; set, it chooses the adapters of AWS.
+	Table string
+	// ScheduleGroup is the EventBridge Scheduler group of waiting jobs, and
+	// ScheduleRole the ARN of the role it sends them with.
+	ScheduleGroup, ScheduleRole string
 	// LogLevel is the least severe level that is logged.
 	LogLevel slog.Level
 }

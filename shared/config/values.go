@@ -142,6 +142,41 @@ func (c Config) eventTopicIsOurs() error {
 	return nil
 }
 
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+
+// setTable takes a table's name or ARN (DynamoDB API reference, CreateTable and
+// TableName).
+func setTable(c *Config, value string) error {
+	name := value
+	if arn, err := push.ParseARN(value); err == nil && arn.Service == "dynamodb" {
+		name = strings.TrimPrefix(arn.Resource, "table/")
+	}
+	if len(name) < 3 || len(name) > 255 || !consistsOf(name, nameLetters) {
+		return fmt.Errorf("is %q: a table's name has 3 to 255 letters, digits, hyphens, underscores and periods", value)
+	}
+	c.Table = value
+	return nil
+}
+
+// setScheduleGroup takes a group's name (EventBridge Scheduler API reference,
+// CreateScheduleGroup).
+func setScheduleGroup(c *Config, value string) error {
+	if len(value) > 64 || !consistsOf(value, nameLetters) {
+		return fmt.Errorf("is %q: a schedule group's name has 1 to 64 letters, digits, hyphens, underscores and periods", value)
+	}
+	c.ScheduleGroup = value
+	return nil
+}
+
+func setScheduleRole(c *Config, value string) error {
+	arn, err := push.ParseARN(value)
+	if err != nil || arn.Service != "iam" || !strings.HasPrefix(arn.Resource, "role/") {
+		return fmt.Errorf("is %q: it must be a role's ARN", value)
+	}
+	c.ScheduleRole = value
+	return nil
+}
+
 func setLogLevel(c *Config, value string) error {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	level, known := levels[strings.ToLower(value)]

@@ -67,6 +67,12 @@ func settings() []setting {
 			"Non-public networks that endpoints may lie in: CIDR blocks or addresses, separated by commas or spaces. Unset: none.", setAllowNetworks),
 		plain("POSTINO_EVENT_TOPIC_ARN", "",
 			"Topic that EventBridge events are published to. Unset: they are refused.", setEventTopic),
+		plain("POSTINO_TABLE", "",
+			"DynamoDB table; set, a function keeps everything on AWS instead of in `POSTINO_DATA`. The embedded server ignores it.", setTable),
+		plain("POSTINO_SCHEDULE_GROUP", "",
+			"EventBridge Scheduler group of jobs that wait longer than 15 minutes; needed on AWS.", setScheduleGroup),
+		plain("POSTINO_SCHEDULE_ROLE", "",
+			"ARN of the role that EventBridge Scheduler sends those jobs with; needed on AWS.", setScheduleRole),
 		plain("POSTINO_LOG_LEVEL", "info",
 			"Least severe level that is logged: `debug`, `info`, `warn` or `error`.", setLogLevel),
 	}

@@ -1,17 +1,22 @@
 // Package build makes the handlers of the functions over the adapters that the
 // environment chooses.
 //
-// POSTINO_DATA names the data directory of the embedded adapters: one process at
-// a time, as for `postino serve`. It is how a function runs on its own machine,
-// under a Lambda runtime interface emulator say.
+// POSTINO_TABLE names the DynamoDB table and with it chooses AWS: the template
+// sets it and everything else that is needed. Without it POSTINO_DATA names the
+// data directory of the embedded adapters: one process at a time, as for
+// `postino serve`. It is how a function runs on its own machine, under a Lambda
+// runtime interface emulator say.
 package build
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+
+	"github.com/aws/aws-lambda-go/events"
 
 	"postino/shared/config"
 	"postino/shared/embedded/stack"
@@ -19,33 +24,93 @@ import (
 	"postino/shared/telemetry"
 )
 
-// MustFunctions makes the handlers, or ends the process with one log line that
-// says what is wrong: AWS Lambda reports it and starts the function anew.
-func MustFunctions() installation.Functions {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	f, err := functions(context.Background(), os.Getenv, log)
-	if err != nil {
-		log.Error("the function cannot start", "err", err)
-		os.Exit(1)
+// Batch is the handler of the functions that queues feed.
+type Batch func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+
+// MustPublish makes the publish function's handler. On AWS it needs no
+// POSTINO_PUBLIC_URL: Function URL requests say where they came to.
+//
+// Like the others it ends the process with one log line that says what is wrong:
+// AWS Lambda reports it and starts the function anew.
+func MustPublish() func(context.Context, json.RawMessage) (any, error) {
+	b := must(open(context.Background(), os.Getenv, os.Stderr))
+	if b.config.PublicURL == "" && b.aws != nil {
+		return (&frontDoor{make: b.functions}).Handle
 	}
-	return f
+	return must(b.functions(b.config.PublicURL)).Publish.Handle
 }
 
-func functions(ctx context.Context, getenv func(string) string, log *slog.Logger) (installation.Functions, error) {
+// MustFanout makes the fanout function's handler. It makes no links.
+func MustFanout() Batch {
+	b := must(open(context.Background(), os.Getenv, os.Stderr))
+	return must(b.functions(b.config.PublicURL)).Fanout.Handle
+}
+
+// MustDeliver makes the deliver function's handler. It needs POSTINO_PUBLIC_URL.
+func MustDeliver() Batch {
+	b := must(open(context.Background(), os.Getenv, os.Stderr))
+	if b.config.PublicURL == "" {
+		stop(errNoURL)
+	}
+	return must(b.functions(b.config.PublicURL)).Deliver.Handle
+}
+
+// MustRedrive makes the redrive function's handler. It makes no links.
+func MustRedrive() Batch {
+	b := must(open(context.Background(), os.Getenv, os.Stderr))
+	return must(b.functions(b.config.PublicURL)).Redrive.Handle
+}
+
+var errNoURL = errors.New("POSTINO_PUBLIC_URL is not set: a function cannot know the URL its links must begin with")
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		stop(err)
+	}
+	return v
+}
+
+func stop(err error) {
+	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Error("the function cannot start", "err", err)
+	os.Exit(1)
+}
+
+// builder has everything but the public URL.
+type builder struct {
+	config config.Config
+	log    *slog.Logger
+	// One of the two is set.
+	aws      *cloud
+	embedded *stack.Stack
+}
+
+// open reads the environment and opens the adapters it chooses.
+func open(ctx context.Context, getenv func(string) string, to *os.File) (*builder, error) {
 	c, err := config.Load(getenv)
 	if err != nil {
-		return installation.Functions{}, err
+		return nil, err
+	}
+	b := &builder{config: c, log: slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: c.LogLevel}))}
+	if c.Table != "" {
+		b.aws, err = openCloud(ctx, c)
+		return b, err
 	}
 	if c.PublicURL == "" {
-		return installation.Functions{}, fmt.Errorf("POSTINO_PUBLIC_URL is not set: a function cannot know the URL its links must begin with")
+		return nil, errNoURL
 	}
-	s, err := stack.Open(ctx, c, log)
+	b.embedded, err = stack.Open(ctx, c, b.log)
+	return b, err
+}
+
+// functions wires the four handlers; their links begin with publicURL.
+func (b *builder) functions(publicURL string) (installation.Functions, error) {
+	observer := telemetry.Log(b.log)
+	if b.aws != nil {
+		return b.aws.functions(b.config, publicURL, observer, b.log)
+	}
+	a, err := b.embedded.Adapters(publicURL, observer, b.log)
 	if err != nil {
-		return installation.Functions{}, err
+		return installation.Functions{}, fmt.Errorf("the embedded adapters: %w", errors.Join(err, b.embedded.Close()))
 	}
-	a, err := s.Adapters(c.PublicURL, telemetry.Log(log), log)
-	if err != nil {
-		return installation.Functions{}, errors.Join(err, s.Close())
-	}
-	return installation.New(c, a), nil
+	return installation.New(b.config, a), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -227,7 +228,7 @@ func (w *writer) commit(urgent, lazy []*job) (kept []*job) {
 		_, _ = checkpoint(w.conn, "RESTART")
 	}
 	defer w.commits.Add(1)
-	group := append(urgent, lazy...)
+	group := slices.Concat(urgent, lazy)
 	tx := &Tx{conn: w.conn}
 	redo, err := w.attempt(tx, group, false)
 	if redo {

@@ -76,14 +76,6 @@ func (m *model) unready(x *modelMessage) {
 	}
 }
 
-func (m *model) find(seq int64) *modelMessage {
-	for _, x := range m.messages {
-		if x.seq == seq {
-			return x
-		}
-	}
-	return nil
-}
 
 // The index agrees with the model after every step of a random life. Due times
 // are kept distinct, since the order of those that are equal is open.

@@ -1,0 +1,83 @@
+package build
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"postino/shared/aws/awscall"
+	"postino/shared/aws/dynamostore"
+	"postino/shared/aws/schedulertimer"
+	"postino/shared/aws/sqsqueue"
+	"postino/shared/config"
+	"postino/shared/envelope"
+	"postino/shared/installation"
+	"postino/shared/pipeline"
+	"postino/shared/signing"
+)
+
+// cacheFor is how long a function may use a subscription it has read: a change
+// of policy or an unsubscribe takes effect within it.
+const cacheFor = 5 * time.Second
+
+// cloud is the AWS adapters of one process.
+type cloud struct {
+	store *dynamostore.Store
+	queue *sqsqueue.Queue
+	timer *schedulertimer.Timer
+	// key is the signing key and its certificate in PEM form.
+	key []byte
+}
+
+// openCloud makes the adapters and reads the signing key, which is also the
+// proof that table, region and permissions are right before a batch is taken.
+func openCloud(ctx context.Context, c config.Config) (*cloud, error) {
+	settings, err := awscall.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var a cloud
+	db := dynamodb.NewFromConfig(settings)
+	if a.store, err = dynamostore.New(dynamostore.Config{Client: db, Table: c.Table}); err != nil {
+		return nil, err
+	}
+	if a.queue, err = sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(settings), Region: settings.Region}); err != nil {
+		return nil, err
+	}
+	a.timer, err = schedulertimer.New(schedulertimer.Config{Client: scheduler.NewFromConfig(settings), Queues: a.queue, Payloads: a.store,
+		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed})
+	if err != nil {
+		return nil, err
+	}
+	a.key, err = signingKey{Client: db, Table: c.Table, Now: time.Now}.loadOrCreate(ctx)
+	return &a, err
+}
+
+// functions wires the handlers. What a schedule refers to is fetched in front of
+// Deliver and Redrive.
+func (a *cloud) functions(c config.Config, publicURL string, observer pipeline.Observer, log *slog.Logger) (installation.Functions, error) {
+	links := envelope.Links{PublicURL: publicURL}
+	signer, err := signing.FromPEM(a.key, links)
+	if err != nil {
+		return installation.Functions{}, err
+	}
+	f := installation.New(c, installation.Adapters{Store: a.store, Queues: a.queue, Timer: a.timer, Signer: signer, Links: links,
+		Observer: observer, Log: log, CacheFor: cacheFor})
+	opener := func(next verb) *schedulertimer.Opener {
+		return &schedulertimer.Opener{Payloads: a.store, Trusted: []string{c.Queues.Attempt, c.Queues.Retry, c.Queues.Failed},
+			Next: next, Observer: observer, Now: time.Now}
+	}
+	f.Deliver.Process = opener(f.Deliver.Process).Handle
+	f.Redrive.Process = opener(f.Redrive.Process).Handle
+	return f, nil
+}
+
+// verb is the pipeline's Deliver or Redrive.
+type verb func(ctx context.Context, records []pipeline.Record) (failed []string)
+
+// Handle calls v.
+func (v verb) Handle(ctx context.Context, records []pipeline.Record) []string { return v(ctx, records) }

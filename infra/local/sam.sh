@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# The stack of template.yaml on emulated AWS, put there by the real SAM CLI, which
+# is installed once into .cache/sam.
+#
+#   infra/local/sam.sh up   [PORT]   start the emulator, build, deploy; prints what to export
+#   infra/local/sam.sh down [PORT]   stop the emulator and with it the stack
+#   infra/local/sam.sh env  [PORT]   export lines for a stack that is up
+#   infra/local/sam.sh sam  [PORT] ARGUMENTS...   run sam against the emulator
+#
+# PORT is 4566 unless given.
+set -euo pipefail
+
+VERSION=1.170.0
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+venv=$root/.cache/sam
+command=${1:-}
+port=${2:-4566}
+url=http://127.0.0.1:$port
+stack=postino
+# Endpoints on this host are for this stack only: AWS has nothing of its own there.
+networks=127.0.0.0/8
+events=arn:aws:sns:us-east-1:000000000000:events
+
+usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+
+[[ $port =~ ^[0-9]+$ ]] || usage
+
+install() {
+  [[ -f $venv/.version && $(<"$venv/.version") == "$VERSION" ]] && return
+  echo "installing SAM CLI $VERSION into $venv (about 95 s, 340 MB)" >&2
+  "${PYTHON:-python3}" -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "aws-sam-cli==$VERSION" >&2
+  echo "$VERSION" >"$venv/.version"
+}
+
+# sam runs without this machine's own AWS settings, lest anything reach an account.
+sam() {
+  (cd "$root" && env -u AWS_PROFILE -u AWS_SESSION_TOKEN AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
+    AWS_ENDPOINT_URL="$url" AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
+    AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 "$venv/bin/sam" "$@")
+}
+
+# architecture is the host's: the emulator runs functions as processes.
+architecture() {
+  case $(uname -m) in
+    aarch64 | arm64) echo arm64 ;;
+    *) echo x86_64 ;;
+  esac
+}
+
+output() {
+  sam list stack-outputs --stack-name "$stack" --output json |
+    "$venv/bin/python" -c 'import json, sys
+for o in json.load(sys.stdin):
+    if o["OutputKey"] == sys.argv[1]: print(o["OutputValue"])' "$1"
+}
+
+# deploy is quiet unless it fails; the parameters are "Name=Value" words.
+deploy() {
+  local log=$root/.cache/ministack-run/$port/deploy.log
+  if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+  fi
+}
+
+# public turns the Function URL, a host name of AWS's, into one that this machine
+# can reach.
+public() {
+  local id=${1#https://}
+  echo "$url/_aws/lambda-url/${id%%.*}"
+}
+
+up() {
+  "$root/infra/local/ministack.sh" start "$port" >/dev/null
+  install
+  echo "building the functions" >&2
+  sam build --parameter-overrides "Arch=$(architecture)" >"$root/.cache/ministack-run/$port/build.log" 2>&1 || {
+    cat "$root/.cache/ministack-run/$port/build.log" >&2
+    exit 1
+  }
+  echo "deploying the stack $stack" >&2
+  local at
+  at=$(output FunctionUrl 2>/dev/null || true)
+  if [[ -z $at ]]; then
+    deploy
+    at=$(output FunctionUrl)
+  fi
+  # Only now is the id known that links must have.
+  deploy "PublicURL=$(public "$at")"
+  environment
+}
+
+environment() {
+  local endpoint
+  endpoint=$(output EndpointUrl)
+  [[ -n $endpoint ]] || { echo "no stack is up on port $port: infra/local/sam.sh up $port" >&2; exit 1; }
+  cat <<END
+export AWS_ENDPOINT_URL=$url
+export AWS_ENDPOINT_URL_SNS=$endpoint
+export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+# Publish, once a topic is there (aws sns create-topic --name orders):
+#   aws sns publish --topic-arn arn:aws:sns:us-east-1:000000000000:orders --message 'Hello'
+END
+}
+
+case $command in
+  up) up ;;
+  down) "$root/infra/local/ministack.sh" stop "$port" ;;
+  env) environment ;;
+  sam) shift 2; sam "$@" ;;
+  *) usage ;;
+esac
