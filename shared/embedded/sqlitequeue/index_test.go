@@ -76,7 +76,6 @@ func (m *model) unready(x *modelMessage) {
 	}
 }
 
-
 // The index agrees with the model after every step of a random life. Due times
 // are kept distinct, since the order of those that are equal is open.
 func TestIndexGoesAsTheModelSays(t *testing.T) {
