@@ -23,8 +23,9 @@ bin/postino: $(shell find cmd shared -name '*.go' -not -name '*_test.go') go.mod
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/postino
 
-run: build ## serve on 127.0.0.1:4575 with a demonstration; Ctrl-C stops it
-	@exec bin/postino serve --demo --data data
+LISTEN ?= 127.0.0.1:4575
+run: build ## serve on LISTEN (127.0.0.1:4575) with a demonstration; Ctrl-C stops it
+	@exec bin/postino serve --demo --data data --listen $(LISTEN)
 
 test: lint race sdktest validators ## everything CI runs: lint, unit tests under the race detector, real SDKs, signatures
 	@echo "postino: all tests passed"
@@ -83,6 +84,17 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 	@mkdir -p bin
 	$(GO) build -o bin/bench ./infra/bench
 	bin/bench --quick --server bin/postino
+
+LOCAL_AWS_PORT ?= 4566
+local-aws: ## emulated AWS on loopback with the stack deployed by sam; prints what to export
+	@PYTHON='$(PYTHON)' infra/local/sam.sh up $(LOCAL_AWS_PORT)
+
+local-aws-down: ## stop it with everything it started
+	@infra/local/sam.sh down $(LOCAL_AWS_PORT)
+
+integration: ## deploy to emulated AWS, test the stack from outside, stop it (4 minutes)
+	@set -e; trap '$(MAKE) -s local-aws-down' EXIT; $(MAKE) -s local-aws; \
+	eval "$$(infra/local/sam.sh env $(LOCAL_AWS_PORT))"; $(GO) test -count=1 -tags integration ./infra/integration/
 
 clean: ## remove what the build made
 	rm -rf bin $(CACHE)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"time"
 
@@ -81,7 +83,9 @@ func (s *Stack) ensureQueues(ctx context.Context, q pipeline.QueueNames) error {
 }
 
 // Adapters are what an installation stands on. publicURL is where its links
-// begin; endpoints may be on this host.
+// begin. Endpoints may be on this host while publicURL is: a server that is
+// reached from elsewhere, through a proxy say, must not be made to push to the
+// services beside it.
 func (s *Stack) Adapters(publicURL string, observer pipeline.Observer, log *slog.Logger) (installation.Adapters, error) {
 	links := envelope.Links{PublicURL: publicURL}
 	signer, err := signing.LoadOrCreate(filepath.Join(s.dir, "signing.pem"), time.Now(), links)
@@ -89,7 +93,16 @@ func (s *Stack) Adapters(publicURL string, observer pipeline.Observer, log *slog
 		return installation.Adapters{}, err
 	}
 	return installation.Adapters{Store: s.Store, Queues: s.Queue, Timer: s.Timer, Signer: signer, Links: links,
-		Observer: observer, Log: log, AllowLoopback: true, Admit: s.admit}, nil
+		Observer: observer, Log: log, AllowLoopback: onThisHost(publicURL), Admit: s.admit}, nil
+}
+
+func onThisHost(publicURL string) bool {
+	u, err := url.Parse(publicURL)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
 const (

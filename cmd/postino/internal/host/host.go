@@ -54,10 +54,10 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 			_ = h.Close()
 		}
 	}()
-	if h.listener, err = listen(o.Listen); err != nil {
+	if h.stack, err = stack.Open(ctx, o.Config, o.Log); err != nil {
 		return nil, err
 	}
-	if h.stack, err = stack.Open(ctx, o.Config, o.Log); err != nil {
+	if h.listener, err = listen(o.Listen); err != nil {
 		return nil, err
 	}
 	if h.log, err = telemetry.OpenDeliveryLog(o.Config.Data, telemetry.DeliveryLogOptions{Log: o.Log}); err != nil {
