@@ -275,6 +275,18 @@ func TestTheQueueFunctionsAnswerTheirBatches(t *testing.T) {
 	}
 }
 
+// onAWS is what a function is told on AWS, with changes in pairs. Nothing listens
+// at its endpoint.
+func onAWS(changes ...string) map[string]string {
+	env := map[string]string{"POSTINO_TABLE": "postino", "POSTINO_SCHEDULE_GROUP": "postino", "POSTINO_SCHEDULE_ROLE": "arn:aws:iam::123456789012:role/send",
+		"POSTINO_FAILED_JOBS_QUEUE": queueARN("FailedJobsQueue"), "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+	for i := 0; i < len(changes); i += 2 {
+		env[changes[i]] = changes[i+1]
+	}
+	return env
+}
+
 func TestAFunctionThatCannotStartSaysWhyInOneLine(t *testing.T) {
 	bin := binaries(t)
 	for name, c := range map[string]struct {
@@ -283,6 +295,10 @@ func TestAFunctionThatCannotStartSaysWhyInOneLine(t *testing.T) {
 	}{
 		"no public URL":     {map[string]string{"POSTINO_PUBLIC_URL": ""}, "POSTINO_PUBLIC_URL is not set"},
 		"a bad variable":    {map[string]string{"POSTINO_ACCOUNT": "1"}, "POSTINO_ACCOUNT"},
+		"no schedule group": {onAWS("POSTINO_SCHEDULE_GROUP", ""), "POSTINO_SCHEDULE_GROUP is not set"},
+		"no role":           {onAWS("POSTINO_SCHEDULE_ROLE", ""), "POSTINO_SCHEDULE_ROLE"},
+		"no AWS there":      {onAWS(), "DynamoDB cannot be reached: check AWS_ENDPOINT_URL"},
+		"no URL on AWS":     {onAWS("POSTINO_PUBLIC_URL", ""), "POSTINO_PUBLIC_URL is not set"},
 		"no data directory": {map[string]string{"POSTINO_DATA": "/proc/self/data"}, "cannot be used"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,9 @@ type App struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
-	Now      func() time.Time
+	// Name is the program as it was called, for hints; "" means postino.
+	Name string
+	Now  func() time.Time
 	// Colour allows escape sequences on Out: it is a terminal, and its user has
 	// not said NO_COLOR (no-color.org).
 	Colour bool
@@ -22,9 +24,17 @@ type App struct {
 
 func newApp() *App {
 	return &App{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now,
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Name: os.Args[0],
 		Colour: isatty.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 	}
+}
+
+// command is the program's name for a line that can be pasted into a shell.
+func (a *App) command() string {
+	if a.Name == "" {
+		return "postino"
+	}
+	return shellWord(a.Name)
 }
 
 // sayf prints one line for people.

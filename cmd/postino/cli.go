@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -23,6 +24,8 @@ type CLI struct {
 	Resume     ResumeCmd     `cmd:"" help:"Let a paused subscription's deliveries go on."`
 	Env        EnvCmd        `cmd:"" help:"Print export lines that point SNS clients of this shell here."`
 	Version    VersionCmd    `cmd:"" help:"Print the version."`
+
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 const about = `Topic-to-subscriber push delivery that speaks the Amazon SNS wire protocol.
@@ -54,13 +57,16 @@ func run(ctx context.Context, app *App, args []string) (code int) {
 	}()
 	parser, err := kong.New(&CLI{}, kong.Name("postino"), kong.Description(about),
 		kong.Writers(app.Out, app.Err), kong.Exit(func(code int) { panic(leave(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"version": versionLine()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(app))
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
@@ -83,6 +89,9 @@ func usage(err error) string {
 		command = p.Context.Selected().FullPath()
 		// kong puts the command's own name before what its Validate says.
 		text = strings.TrimPrefix(text, strings.TrimPrefix(command, "postino ")+": ")
+	}
+	if strings.Contains(text, "expected duration") {
+		text += ": write it with its unit, as 3s or 1m30s"
 	}
 	return fmt.Sprintf("%s; `%s --help` tells how", text, command)
 }

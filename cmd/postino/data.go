@@ -1,10 +1,31 @@
 package main
 
-import "postino/shared/operator"
+import (
+	"path/filepath"
+
+	"postino/shared/operator"
+)
 
 // DataDir is the flag of every command that needs the data directory.
 type DataDir struct {
 	Data string `help:"The server's data directory; ./data unless given." default:"./data" env:"POSTINO_DATA" placeholder:"DIR"`
+}
+
+// AfterApply takes an empty POSTINO_DATA for an unset one.
+func (d *DataDir) AfterApply() error {
+	if d.Data == "" {
+		d.Data = "./data"
+	}
+	return nil
+}
+
+// flag is what a command of another shell needs to find the directory, with a
+// space before it; "" where it finds it by itself.
+func (d DataDir) flag() string {
+	if filepath.Clean(d.Data) == "data" {
+		return ""
+	}
+	return " --data " + shellWord(d.Data)
 }
 
 // dial finds the server that runs on the directory.

@@ -23,8 +23,8 @@ type DeliveriesCmd struct {
 type DeliveriesListCmd struct {
 	DataDir
 	JSONFlag
-	State        string `help:"Only those in this state: live (under way or waiting), waiting, dead, delivered or dropped." placeholder:"STATE"`
-	Subscription string `help:"Only this subscription's: its ARN, or the beginning of the id that ends it." placeholder:"ARN|ID"`
+	State        string `help:"Only those in this state: live (attempting or waiting), attempting, waiting, dead, delivered or dropped." placeholder:"STATE"`
+	Subscription string `help:"Only this subscription's: its ARN, or TOPIC:ID as lists show it." placeholder:"ARN|ID"`
 	Topic        string `help:"Only this topic's: its ARN or name." placeholder:"TOPIC"`
 	Limit        int    `help:"At most so many, up to 1000." default:"50"`
 }
@@ -78,12 +78,14 @@ func (a *App) deliveries(list operator.DeliveryList) {
 // next says in a few words what follows.
 func (a *App) next(d operator.Delivery) string {
 	switch {
-	case d.State == push.Claimed:
+	case d.State == operator.Attempting:
 		return fmt.Sprintf("attempt %d is under way", d.Attempts)
-	case d.State == push.Finished && d.NextAt.IsZero():
+	case d.State == operator.Waiting && d.NextAt.IsZero():
 		return "dead-letter queue"
-	case d.State == push.Finished:
-		return fmt.Sprintf("attempt %d %s", d.Attempts+1, due(d.NextAt, a.Now()))
+	case d.Paused:
+		return fmt.Sprintf("paused before attempt %d", d.Attempts+1)
+	case d.State == operator.Waiting:
+		return fmt.Sprintf("attempt %d %s", d.Attempts+1, ahead(d.NextAt, a.Now()))
 	case d.State == push.Dead:
 		return "went to " + printable(queueOf(d.Target))
 	case d.State == push.Dropped && d.Reason != "":

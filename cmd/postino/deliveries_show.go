@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -14,7 +15,7 @@ import (
 type DeliveriesShowCmd struct {
 	DataDir
 	JSONFlag
-	What string `arg:"" name:"message-id|key" help:"A message id, for its deliveries to all subscriptions; or SUBSCRIPTION/MESSAGE-ID for one of them."`
+	What string `arg:"" name:"message-id|key" help:"A message id, for its deliveries to all subscriptions; or SUBSCRIPTION/MESSAGE-ID for one of them. Eight characters of an id do."`
 }
 
 // Run prints the timelines.
@@ -34,13 +35,22 @@ func (c *DeliveriesShowCmd) Run(ctx context.Context, app *App) error {
 		if i > 0 {
 			app.sayf("")
 		}
-		app.timeline(d)
+		app.timeline(d, sentAgain(d, found))
 	}
 	return nil
 }
 
+// sentAgain reports whether a later chain of the same delivery is among all.
+func sentAgain(d operator.Delivery, all []operator.Delivery) bool {
+	return slices.ContainsFunc(all, func(o operator.Delivery) bool {
+		return o.Subscription == d.Subscription && o.MessageID == d.MessageID && o.Generation != "" && o.Generation != d.Generation &&
+			o.UpdatedAt.After(d.UpdatedAt)
+	})
+}
+
 // timeline prints one delivery: what it is, every attempt, what comes next.
-func (a *App) timeline(d operator.Delivery) {
+// again: its dead letter was sent again.
+func (a *App) timeline(d operator.Delivery, again bool) {
 	a.sayf("message       %s", printable(d.MessageID))
 	a.sayf("subscription  %s", printable(d.Subscription))
 	if d.Generation != "" {
@@ -51,12 +61,16 @@ func (a *App) timeline(d operator.Delivery) {
 		a.sayf("because       %s", printable(d.Reason))
 	}
 	switch {
-	case d.State == push.Claimed:
+	case d.State == operator.Attempting:
 		a.sayf("next          attempt %d is under way; if its worker died, another takes over %s (%s)", d.Attempts, whenExactly(d.LeaseEnd), due(d.LeaseEnd, a.Now()))
-	case d.State == push.Finished && d.NextAt.IsZero():
+	case d.State == operator.Waiting && d.NextAt.IsZero():
 		a.sayf("next          it is on its way to a dead-letter queue")
-	case d.State == push.Finished:
-		a.sayf("next          attempt %d (%s) is due %s (%s)", d.Attempts+1, d.NextPhase, whenExactly(d.NextAt), due(d.NextAt, a.Now()))
+	case d.Paused:
+		a.sayf("next          attempt %d (%s), once `postino resume %s` lets it go on", d.Attempts+1, d.NextPhase, printable(d.Subscription))
+	case d.State == operator.Waiting:
+		a.sayf("next          attempt %d (%s) is due %s (%s)", d.Attempts+1, d.NextPhase, whenExactly(d.NextAt), ahead(d.NextAt, a.Now()))
+	case d.State == push.Dead && again:
+		a.sayf("dead letter   went to %s and was sent again from there: see below", printable(queueOf(d.Target)))
 	case d.State == push.Dead:
 		a.sayf("dead letter   went to %s: `postino dlq list %[1]s`", printable(queueOf(d.Target)))
 	}

@@ -10,9 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"postino/shared/push"
 )
 
 // demo is three sample subscribers and the first message to them, all through
@@ -22,19 +25,27 @@ type demo struct {
 	server  string // the server's URL
 	account string
 	region  string
+	data    string // the flag that a hint needs to find the server, "" for none
 	hooks   *http.Server
 	ended   chan struct{}
 
 	mu       sync.Mutex
 	failures map[string]int // by message id, of the subscriber that fails twice
 	pending  map[string]chan struct{}
+	up       bool // the subscriber that is down has recovered
 }
 
 const (
 	demoTopic       = "demo"
 	demoDeadLetters = "demo-dead-letters"
 	flakyFailures   = 2
+	// demoPath begins the path of the demonstration's endpoints, so that a later
+	// run knows them from other subscriptions of the topic.
+	demoPath = "/postino-demo/"
 )
+
+// demoNames are the subscribers, in the order they are spoken of.
+var demoNames = []string{"healthy", "flaky", "down"}
 
 // demoPolicies give each subscriber a schedule that one can watch.
 var demoPolicies = map[string]string{
@@ -45,19 +56,22 @@ var demoPolicies = map[string]string{
 
 // startDemo starts the subscribers and, in the background, sets everything up
 // once the server answers.
-func startDemo(ctx context.Context, server, region, account string, app *App) (*demo, error) {
+func startDemo(ctx context.Context, server, region, account, data string, app *App) (*demo, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("the sample subscribers cannot listen on 127.0.0.1: %w", err)
 	}
-	d := &demo{app: app, server: server, region: region, account: account, ended: make(chan struct{}),
+	d := &demo{app: app, server: server, region: region, account: account, data: data, ended: make(chan struct{}),
 		failures: map[string]int{}, pending: map[string]chan struct{}{}}
 	mux := http.NewServeMux()
 	for name := range demoPolicies {
 		d.pending[name] = make(chan struct{})
-		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) { d.receive(name, w, r) })
+		mux.HandleFunc("POST "+demoPath+name, func(w http.ResponseWriter, r *http.Request) { d.receive(name, w, r) })
 	}
+	mux.HandleFunc("GET "+demoPath+"recover", d.recover)
 	d.hooks = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	// Before the server works off what an earlier run has left.
+	app.sayf("\nThree sample subscribers of the topic %s: healthy answers, flaky fails twice, down always fails.\n", demoTopic)
 	go func() { _ = d.hooks.Serve(l) }()
 	go func() {
 		defer close(d.ended)
@@ -87,7 +101,11 @@ func (d *demo) receive(name string, w http.ResponseWriter, r *http.Request) {
 	}
 	switch name {
 	case "down":
-		http.Error(w, "down for good", http.StatusServiceUnavailable)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !d.up {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+		}
 	case "flaky":
 		d.mu.Lock()
 		d.failures[m.MessageId]++
@@ -97,6 +115,14 @@ func (d *demo) receive(name string, w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "not yet", http.StatusServiceUnavailable)
 		}
 	}
+}
+
+// recover lets the subscriber that is down answer from now on.
+func (d *demo) recover(w http.ResponseWriter, _ *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.up = true
+	_, _ = io.WriteString(w, "down answers from now on\n")
 }
 
 func (d *demo) confirm(ctx context.Context, name, link string) {
@@ -117,24 +143,25 @@ func (d *demo) confirm(ctx context.Context, name, link string) {
 	}
 }
 
-// setUp makes topic and subscriptions anew and publishes the first message.
+// setUp makes the topic, if there is none, and the subscriptions anew, and
+// publishes the first message. Subscriptions of others are left alone.
 func (d *demo) setUp(ctx context.Context, hooks string) error {
-	topic := fmt.Sprintf("arn:aws:sns:%s:%s:%s", d.region, d.account, demoTopic)
-	if _, err := d.call(ctx, url.Values{"Action": {"DeleteTopic"}, "TopicArn": {topic}}); err != nil {
-		return err
-	}
+	topic := push.ARNOf("sns", d.region, d.account, demoTopic)
 	if _, err := d.call(ctx, url.Values{"Action": {"CreateTopic"}, "Name": {demoTopic}}); err != nil {
 		return err
 	}
+	if err := d.leave(ctx, topic); err != nil {
+		return err
+	}
 	waiting := []chan struct{}{}
-	for _, name := range []string{"healthy", "flaky", "down"} {
+	for _, name := range demoNames {
 		d.mu.Lock()
 		waiting = append(waiting, d.pending[name])
 		d.mu.Unlock()
-		v := url.Values{"Action": {"Subscribe"}, "TopicArn": {topic}, "Protocol": {"http"}, "Endpoint": {hooks + "/" + name}}
+		v := url.Values{"Action": {"Subscribe"}, "TopicArn": {topic}, "Protocol": {"http"}, "Endpoint": {hooks + demoPath + name}}
 		attributes := map[string]string{
 			"DeliveryPolicy": demoPolicies[name],
-			"RedrivePolicy":  fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:%s:%s:%s"}`, d.region, d.account, demoDeadLetters),
+			"RedrivePolicy":  fmt.Sprintf(`{"deadLetterTargetArn":%q}`, push.ARNOf("sqs", d.region, d.account, demoDeadLetters)),
 		}
 		n := 0
 		for key, value := range attributes {
@@ -155,29 +182,71 @@ func (d *demo) setUp(ctx context.Context, hooks string) error {
 			return ctx.Err()
 		}
 	}
-	d.app.sayf("\nThree sample subscribers of the topic %s: healthy answers, flaky fails twice, down never answers.\n", demoTopic)
 	answer, err := d.call(ctx, url.Values{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {"Hello from Postino"}})
 	if err != nil {
 		return err
 	}
-	d.app.sayf("%s", demoHint(d.server, topic, answer.MessageID))
+	d.app.sayf("%s", d.hint(topic, answer.MessageID, hooks))
 	return nil
 }
 
-func demoHint(server, topic, messageID string) string {
+// leave removes the subscriptions of earlier runs.
+func (d *demo) leave(ctx context.Context, topic string) error {
+	for next := ""; ; {
+		v := url.Values{"Action": {"ListSubscriptionsByTopic"}, "TopicArn": {topic}}
+		if next != "" {
+			v.Set("NextToken", next)
+		}
+		page, err := d.call(ctx, v)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.Subscriptions {
+			if !demoEndpoint(s.Endpoint) || !strings.HasPrefix(s.ARN, "arn:") { // PendingConfirmation has no ARN
+				continue
+			}
+			if _, err := d.call(ctx, url.Values{"Action": {"Unsubscribe"}, "SubscriptionArn": {s.ARN}}); err != nil {
+				return err
+			}
+		}
+		if next = page.Next; next == "" {
+			return nil
+		}
+	}
+}
+
+// demoEndpoint reports whether an endpoint is one of the demonstration's.
+func demoEndpoint(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	return err == nil && u.Hostname() == "127.0.0.1" && slices.ContainsFunc(demoNames, func(name string) bool { return u.Path == demoPath+name })
+}
+
+// hint is what to try from another terminal.
+func (d *demo) hint(topic, messageID, hooks string) string {
+	postino := func(line string) string { return d.app.command() + " " + line + d.data }
 	return fmt.Sprintf(`Published message %s. Publish more from another terminal:
   curl %s/ -d Action=Publish -d TopicArn=%s -d Message=ciao
-  eval "$(bin/postino env)" && aws sns publish --topic-arn %s --message ciao
+  eval "$(%s)" && aws sns publish --topic-arn %s --message ciao
 See what became of it:
-  bin/postino deliveries show %s
-  bin/postino dlq list %s
+  %s
+  %s
+Let down recover, and send it again what it missed:
+  curl %s
+  %s
 Ctrl-C stops the server.
-`, messageID, server, topic, topic, messageID, demoDeadLetters)
+`, messageID, d.server, topic, postino("env"), topic, postino("deliveries show "+messageID), postino("dlq list "+demoDeadLetters),
+		hooks+demoPath+"recover", postino("dlq redrive "+demoDeadLetters+" --all"))
 }
 
 type demoAnswer struct {
 	MessageID string `xml:"PublishResult>MessageId"`
 	Message   string `xml:"Error>Message"`
+
+	Subscriptions []struct {
+		ARN      string `xml:"SubscriptionArn"`
+		Endpoint string
+	} `xml:"ListSubscriptionsByTopicResult>Subscriptions>member"`
+	Next string `xml:"ListSubscriptionsByTopicResult>NextToken"`
 }
 
 // call makes one call of the SNS Query API.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"postino/shared/operator"
 )
@@ -21,6 +22,9 @@ type DLQRedriveCmd struct {
 func (c *DLQRedriveCmd) Validate() error {
 	if c.All == (len(c.IDs) > 0) {
 		return fmt.Errorf("give either message ids or --all")
+	}
+	if slices.Contains(c.IDs, "") {
+		return fmt.Errorf("a message id is empty: is a shell variable unset?")
 	}
 	return nil
 }

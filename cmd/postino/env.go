@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,17 @@ const (
 	standInKey    = "postino"
 )
 
+// Validate is called by kong.
+func (c *EnvCmd) Validate() error {
+	if c.URL == "" {
+		return nil
+	}
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("--url is %q and must be an http or https URL", c.URL)
+	}
+	return nil
+}
+
 // Run prints the lines. Comments come last, so that an eval without quotes,
 // which joins the lines, still sets everything.
 func (c *EnvCmd) Run(app *App) error {
@@ -40,7 +52,9 @@ func (c *EnvCmd) Run(app *App) error {
 	}
 	if err != nil && c.URL == "" {
 		server = operator.ServerFile{URL: defaultURL}
-		notes = append(notes, fmt.Sprintf("no server is running on %s: this is where `postino serve` listens by itself", c.Data))
+		note := fmt.Sprintf("no server is running on %s: this is where `postino serve` listens by itself", c.Data)
+		notes = append(notes, note)
+		complain(app, note) // an eval hides what is on standard output
 	}
 	if server.Region == "" {
 		server.Region = defaultRegion
@@ -76,6 +90,11 @@ func hasRegion(getenv func(string) string, ours string) string {
 	if getenv("AWS_PROFILE") != "" && getenv("AWS_REGION") == "" {
 		return "AWS_PROFILE is set and may name one"
 	}
+	if getenv("AWS_REGION") == "" && getenv("AWS_DEFAULT_REGION") == "" {
+		if name := awsFile(getenv, "AWS_CONFIG_FILE", "config"); defaultProfile(name, regionLine) {
+			return name + " has one"
+		}
+	}
 	return ""
 }
 
@@ -97,22 +116,29 @@ func hasKeys(getenv func(string) string) string {
 	for _, f := range []struct{ variable, usual string }{
 		{"AWS_SHARED_CREDENTIALS_FILE", "credentials"}, {"AWS_CONFIG_FILE", "config"},
 	} {
-		name := getenv(f.variable)
-		if name == "" && getenv("HOME") != "" {
-			name = filepath.Join(getenv("HOME"), ".aws", f.usual)
-		}
-		if name != "" && defaultProfile(name) {
+		if name := awsFile(getenv, f.variable, f.usual); defaultProfile(name, credentialLine) {
 			return name + " has some"
 		}
 	}
 	return ""
 }
 
+// awsFile is the path of an AWS configuration file, "" if there can be none.
+func awsFile(getenv func(string) string, variable, usual string) string {
+	name := getenv(variable)
+	if name == "" && getenv("HOME") != "" {
+		name = filepath.Join(getenv("HOME"), ".aws", usual)
+	}
+	return name
+}
+
+var regionLine = regexp.MustCompile(`(?m)^\s*region\s*=\s*\S`)
+
 var credentialLine = regexp.MustCompile(`(?m)^\s*(aws_access_key_id|role_arn|sso_session|sso_account_id|credential_process|login_session)\s*=`)
 
-// defaultProfile reports whether an AWS configuration file holds credentials,
-// or a way to them, in its section [default].
-func defaultProfile(name string) bool {
+// defaultProfile reports whether an AWS configuration file has such a line in
+// its section [default].
+func defaultProfile(name string, line *regexp.Regexp) bool {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return false
@@ -122,7 +148,17 @@ func defaultProfile(name string) bool {
 		return false
 	}
 	section, _, _ = strings.Cut(section, "\n[")
-	return credentialLine.MatchString(section)
+	return line.MatchString(section)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+
+// shellWord is s as a shell takes it for one word, quoted only where it must be.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return shellQuote(s)
 }
 
 // shellQuote makes one word of s for a POSIX shell, whatever it holds.

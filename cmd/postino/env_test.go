@@ -65,12 +65,26 @@ func TestEnvWithoutAServerPointsWhereOneWouldListen(t *testing.T) {
 	got := postino(t, "", nil, "env", "--data", dir)
 	want := "export AWS_ENDPOINT_URL_SNS='http://127.0.0.1:4575'\nexport AWS_REGION='us-east-1'\nexport AWS_DEFAULT_REGION='us-east-1'\n" + ourKeys +
 		"# no server is running on " + dir + ": this is where `postino serve` listens by itself\n"
-	if d := cmp.Diff(ran{exitOK, want, ""}, got, cmp.AllowUnexported(ran{})); d != "" {
+	said := "postino: no server is running on " + dir + ": this is where `postino serve` listens by itself\n"
+	if d := cmp.Diff(ran{exitOK, want, said}, got, cmp.AllowUnexported(ran{})); d != "" {
 		t.Error(d)
 	}
 	got = postino(t, "", nil, "env", "--data", dir, "--url", "https://push.example.com")
 	if !strings.HasPrefix(got.out, "export AWS_ENDPOINT_URL_SNS='https://push.example.com'\n") || strings.Contains(got.out, "#") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestEnvLeavesTheRegionOfTheDefaultProfileAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	for content, stays := range map[string]bool{"[default]\nregion = eu-north-1\n": true, "[default]\noutput=json\n[profile work]\nregion=x\n": false} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := postino(t, "", map[string]string{"AWS_CONFIG_FILE": file}, "env", "--url", "http://h")
+		if strings.Contains(got.out, "# the region is left alone: "+file+" has one") != stays || strings.Contains(got.out, "AWS_REGION") == stays {
+			t.Errorf("%q: %+v", content, got)
+		}
 	}
 }
 
@@ -84,7 +98,7 @@ func TestADefaultProfileIsOneWithCredentials(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := defaultProfile(file); got != want {
+		if got := defaultProfile(file, credentialLine); got != want {
 			t.Errorf("%q: %v", content, got)
 		}
 	}

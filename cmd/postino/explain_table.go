@@ -10,9 +10,8 @@ import (
 	"postino/shared/deliverypolicy"
 )
 
-// longSchedule is the number of retries beyond which equal delays share a line;
-// no policy that users write has more (SNS allows 100).
-const longSchedule = 100
+// longSchedule is the number of retries beyond which equal delays share a line.
+const longSchedule = 12
 
 // stretch is a run of attempts with the same phase and delay.
 type stretch struct {
@@ -97,7 +96,7 @@ func delayText(s deliverypolicy.Schedule, r stretch) string {
 	return exactly(r.delay)
 }
 
-// exactly writes a duration without rounding: 33.333s, 2m25s, 23d3h41m57s.
+// exactly writes a duration without rounding: 33.333s, 2m25s, 1h0m50s.
 func exactly(d time.Duration) string {
 	if d == 0 {
 		return "0s"
@@ -107,7 +106,7 @@ func exactly(d time.Duration) string {
 		name string
 		of   time.Duration
 	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}} {
-		if n := d / unit.of; n > 0 {
+		if n := d / unit.of; n > 0 || s != "" && d > 0 {
 			s += fmt.Sprint(int64(n)) + unit.name
 			d %= unit.of
 		}

@@ -66,6 +66,14 @@ func due(t, now time.Time) string {
 	return "in " + span(t.Sub(now))
 }
 
+// ahead is due for what has not happened yet: what should have is overdue.
+func ahead(t, now time.Time) string {
+	if late := now.Sub(t); late >= time.Millisecond {
+		return "overdue by " + span(late)
+	}
+	return due(t, now)
+}
+
 // count writes n with its noun: "1 message", "3 messages".
 func count(n int, noun string) string {
 	if n == 1 {

@@ -20,7 +20,7 @@ func TestDurationsReadTheWayPeopleSayThem(t *testing.T) {
 		}
 	}
 	for d, want := range map[time.Duration]string{
-		0: "0s", 33333 * time.Millisecond: "33.333s", 20 * time.Second: "20s", time.Minute: "1m", time.Hour: "1h", 3601 * time.Second: "1h1s",
+		0: "0s", 33333 * time.Millisecond: "33.333s", 20 * time.Second: "20s", time.Minute: "1m", time.Hour: "1h", 3601 * time.Second: "1h0m1s", 3650 * time.Second: "1h0m50s", 25 * time.Hour: "1d1h",
 		23*24*time.Hour + 3*time.Hour + 35*time.Minute + 33*time.Second: "23d3h35m33s", 5*time.Minute + 17*time.Millisecond: "5m17ms",
 	} {
 		if got := exactly(d); got != want {

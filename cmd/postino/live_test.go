@@ -176,7 +176,7 @@ func TestTheCommandsWorkAgainstARunningServer(t *testing.T) {
 	if id := strings.TrimSpace(ask(exitOK, "publish", "t", "hello", "--attr", "n:Number=1").out); len(id) != 36 {
 		t.Errorf("publish gave %q", id)
 	}
-	contains(ask(exitFailure, "publish", "nowhere", "hello"), "postino: Topic does not exist")
+	contains(ask(exitFailure, "publish", "nowhere", "hello"), "postino: There is no topic \"nowhere\"")
 	contains(ask(exitFailure, "deliveries", "show", "nothing"), `Nothing is recorded of "nothing"`)
 	contains(ask(exitFailure, "dlq", "list", "AttemptQueue"), "is no dead-letter queue")
 	contains(ask(exitFailure, "dlq", "list", "t-dlq", "--after", "gibberish"), "gibberish")

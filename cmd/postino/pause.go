@@ -1,18 +1,27 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"postino/shared/operator"
+)
 
 // PauseCmd is `postino pause`.
 type PauseCmd struct {
 	DataDir
-	Subscription string `arg:"" help:"The subscription's ARN, or the beginning of the id that ends it."`
+	Subscription string `arg:"" optional:"" help:"The subscription's ARN, or TOPIC:ID as lists show it; without it, those that are paused are listed."`
 }
 
-// Run pauses.
+// Run pauses, or lists what is paused.
 func (c *PauseCmd) Run(ctx context.Context, app *App) error {
 	server, err := c.dial()
 	if err != nil {
 		return err
+	}
+	if c.Subscription == "" {
+		return app.paused(ctx, server)
 	}
 	s, err := server.Pause(ctx, c.Subscription)
 	if err != nil {
@@ -26,10 +35,27 @@ func (c *PauseCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
+func (a *App) paused(ctx context.Context, server *operator.Client) error {
+	paused, err := server.ListPaused(ctx)
+	if err != nil {
+		return err
+	}
+	if len(paused) == 0 {
+		a.sayf("No subscription is paused.")
+		return nil
+	}
+	rows := make([]table.Row, len(paused))
+	for i, s := range paused {
+		rows[i] = table.Row{printable(s.ARN), printable(s.Endpoint)}
+	}
+	a.table(table.Row{"PAUSED", "ENDPOINT"}, rows)
+	return nil
+}
+
 // ResumeCmd is `postino resume`.
 type ResumeCmd struct {
 	DataDir
-	Subscription string `arg:"" help:"The subscription's ARN, or the beginning of the id that ends it."`
+	Subscription string `arg:"" help:"The subscription's ARN, or TOPIC:ID as lists show it."`
 }
 
 // Run resumes.

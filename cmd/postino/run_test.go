@@ -100,7 +100,7 @@ func TestMistakesAreToldInOneLineWithTheUsageExitCode(t *testing.T) {
 	}{
 		{"bogus", "unexpected argument bogus; `postino --help` tells how"},
 		{"deliveries", `expected one of "list", "show"; ` + "`postino deliveries --help` tells how"},
-		{"deliveries list --state asleep", `"asleep" is no state: use live, waiting, dead, delivered or dropped; ` + "`postino deliveries list --help` tells how"},
+		{"deliveries list --state asleep", `"asleep" is no state: use live, attempting, waiting, dead, delivered or dropped; ` + "`postino deliveries list --help` tells how"},
 		{"deliveries list --limit many", "expected a valid 64 bit int"},
 		{"dlq redrive q", "give either message ids or --all; `postino dlq redrive --help` tells how"},
 		{"dlq redrive q id --all", "give either message ids or --all"},
@@ -108,7 +108,8 @@ func TestMistakesAreToldInOneLineWithTheUsageExitCode(t *testing.T) {
 		{"explain p.json --predefined aws-managed", "give either a policy or --predefined"},
 		{"explain --predefined gcp", `"gcp" is no predefined policy: use aws-managed, customer-managed, mns-backoff or mns-exponential`},
 		{"publish orders", `expected "<message>"`},
-		{"send-test x --wait soon", "expected duration"},
+		{"send-test x --wait 3", "write it with its unit, as 3s or 1m30s"},
+		{"env --url localhost:4575", `--url is "localhost:4575" and must be an http or https URL`},
 		{"version --nope", "unknown flag --nope"},
 	} {
 		got := postino(t, "", nil, strings.Fields(c.line)...)
@@ -119,12 +120,30 @@ func TestMistakesAreToldInOneLineWithTheUsageExitCode(t *testing.T) {
 	}
 }
 
+func TestAnEmptyNameIsToldFromAMissingOne(t *testing.T) {
+	dir := server(t, nil)
+	for _, args := range [][]string{
+		{"dlq", "redrive", "q", ""}, {"dlq", "show", "", "id"}, {"deliveries", "show", ""}, {"resume", ""}, {"send-test", ""}, {"publish", "", "hello"},
+	} {
+		got := postino(t, "", nil, append(args, "--data", dir)...)
+		if got.code == exitOK || !strings.Contains(got.err, "empty: is a shell variable unset?") {
+			t.Errorf("postino %q: %+v", args, got)
+		}
+	}
+}
+
 func TestHelpGoesToStandardOutput(t *testing.T) {
-	for _, args := range [][]string{{}, {"--help"}, {"-h"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"-h"}, {"help"}} {
 		got := postino(t, "", nil, args...)
 		if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "Usage: postino <command>") || !strings.Contains(got.out, "dlq redrive") {
 			t.Errorf("postino %v: %+v", args, got)
 		}
+	}
+	if got, want := postino(t, "", nil, "--version"), postino(t, "", nil, "version"); got != want || got.code != exitOK {
+		t.Errorf("--version gave %+v, version %+v", got, want)
+	}
+	if got := postino(t, "", nil, "help", "dlq", "redrive"); got != postino(t, "", nil, "dlq", "redrive", "--help") {
+		t.Errorf("got %+v", got)
 	}
 	if got := postino(t, "", nil, "dlq", "redrive", "--help"); got.code != exitOK || !strings.Contains(got.out, "--force") {
 		t.Errorf("got %+v", got)
@@ -136,7 +155,7 @@ func TestEveryCommandThatNeedsAServerSaysHowToStartOne(t *testing.T) {
 	want := "postino: No Postino server is running on " + dir + ": start one with `postino serve --data " + dir + "`\n"
 	for _, line := range []string{
 		"deliveries list", "deliveries show m1", "dlq list", "dlq list q", "dlq show q id", "dlq redrive q --all",
-		"publish orders hello", "send-test aaaa", "pause aaaa", "resume aaaa",
+		"publish orders hello", "send-test aaaa", "pause aaaa", "pause", "resume aaaa",
 	} {
 		got := postino(t, "", nil, append(strings.Fields(line), "--data", dir)...)
 		if got != (ran{exitFailure, "", want}) {

@@ -13,7 +13,7 @@ import (
 type SendTestCmd struct {
 	DataDir
 	JSONFlag
-	Subscription string        `arg:"" help:"The subscription's ARN, or the beginning of the id that ends it."`
+	Subscription string        `arg:"" help:"The subscription's ARN, or TOPIC:ID as lists show it."`
 	Wait         time.Duration `help:"How long to wait for the first attempt's outcome; 0 does not wait." default:"20s"`
 }
 
@@ -47,7 +47,7 @@ func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
 		err = app.json(d)
 	} else {
 		app.sayf("")
-		app.timeline(d)
+		app.timeline(d, false)
 	}
 	if err == nil && d.State != push.Delivered {
 		return saidAlready{}

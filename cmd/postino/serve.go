@@ -42,14 +42,14 @@ func (c *ServeCmd) Run(ctx context.Context, app *App) error {
 	}
 	app.sayf("Postino listens on %s and keeps its data in %s", h.URL(), c.Data)
 	if c.Demo {
-		demo, err := startDemo(ctx, h.URL(), settings.Region, settings.Account, app)
+		demo, err := startDemo(ctx, h.URL(), settings.Region, settings.Account, c.flag(), app)
 		if err != nil {
 			_ = h.Close()
 			return err
 		}
 		defer demo.stop()
 	} else {
-		app.sayf("Point AWS clients at it with: eval \"$(postino env --data %s)\"", shellQuote(c.Data))
+		app.sayf("Point AWS clients at it with: eval \"$(%s env%s)\"", app.command(), c.flag())
 	}
 	began := time.Now()
 	err = h.Run(ctx)

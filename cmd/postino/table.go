@@ -7,6 +7,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"postino/shared/operator"
 	"postino/shared/push"
 )
 
@@ -53,9 +54,9 @@ func (a *App) colour(rendition, s string) string {
 // state writes a delivery's state as the command line names it.
 func (a *App) state(s push.State) string {
 	switch s {
-	case push.Claimed:
+	case operator.Attempting:
 		return a.colour(cyan, "attempting")
-	case push.Finished:
+	case operator.Waiting:
 		return a.colour(yellow, "waiting")
 	case push.Delivered:
 		return a.colour(green, "delivered")

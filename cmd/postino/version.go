@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 )
@@ -13,8 +14,12 @@ type VersionCmd struct{}
 
 // Run prints the version, the commit it was built of and the Go version.
 func (VersionCmd) Run(app *App) error {
-	app.sayf("postino %s (%s, %s/%s)", currentVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	app.sayf("%s", versionLine())
 	return nil
+}
+
+func versionLine() string {
+	return fmt.Sprintf("postino %s (%s, %s/%s)", currentVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func currentVersion() string { return versionText(debug.ReadBuildInfo()) }

@@ -38,7 +38,7 @@ func (r *receiver) verify(m message) error {
 	// A forger's certificate fits a forger's signature: where it comes from is
 	// what counts.
 	if !strings.HasPrefix(m.SigningCertURL, r.from+"/") {
-		return errors.New("its certificate is not at " + r.from)
+		return errors.New("its certificate is not at " + r.from + ": --from names the server to trust")
 	}
 	algorithm, known := map[string]x509.SignatureAlgorithm{"1": x509.SHA1WithRSA, "2": x509.SHA256WithRSA}[m.SignatureVersion]
 	if !known {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -37,25 +38,32 @@ var rules = []rule{
 	{"shared/crew", nil, nil},
 	{"shared/pipeline", []string{"shared/push", "shared/crew", "shared/deliverypolicy", "shared/redrivepolicy", "shared/envelope"},
 		[]string{"github.com/google/uuid", "github.com/hashicorp/golang-lru"}},
-	{"shared/httpsend", []string{"shared/push", "shared/outcome", "shared/envelope"}, anything},
-	{"shared/snsapi", []string{"shared/push", "shared/deliverypolicy", "shared/redrivepolicy", "shared/envelope", "shared/pipeline"}, []string{"github.com/google/uuid"}},
-	{"shared/telemetry", []string{"shared/push", "shared/pipeline"}, anything},
+	{"shared/httpsend", []string{"shared/push", "shared/outcome", "shared/envelope"},
+		[]string{"code.dny.dev/ssrf", "github.com/hashicorp/golang-lru", "github.com/icholy/digest"}},
+	{"shared/snsapi", []string{"shared/push", "shared/deliverypolicy", "shared/redrivepolicy", "shared/pipeline"}, []string{"github.com/google/uuid"}},
+	{"shared/telemetry", []string{"shared/push", "shared/pipeline"}, []string{"github.com/prometheus/client_golang"}},
 	{"shared/config", []string{"shared/push", "shared/pipeline"}, nil},
-	{"shared/conformance", []string{"shared/push", "shared/pipeline", "shared/snsapi"}, anything},
+	{"shared/conformance", []string{"shared/push", "shared/pipeline", "shared/snsapi"}, []string{"github.com/google/go-cmp"}},
 	{"shared/lambdaio", []string{"shared/push", "shared/pipeline", "shared/snsapi"}, []string{"github.com/aws/aws-lambda-go"}},
 	{"shared/installation", []string{"shared/push", "shared/config", "shared/envelope", "shared/httpsend", "shared/lambdaio", "shared/pipeline", "shared/signing", "shared/snsapi"},
 		[]string{"github.com/google/uuid"}},
-	{"shared/operator", []string{"shared/push", "shared/pipeline", "shared/conformance", "shared/snsapi", "shared/telemetry"}, anything},
-	{"shared/embedded", []string{"shared/push", "shared/crew", "shared/pipeline", "shared/snsapi", "shared/conformance", "shared/lambdaio", "shared/operator", "shared/embedded", "shared/config", "shared/envelope", "shared/installation", "shared/signing"}, anything},
-	{"shared/aws", []string{"shared/push", "shared/pipeline", "shared/snsapi", "shared/conformance", "shared/operator"}, anything},
+	{"shared/operator", []string{"shared/push", "shared/pipeline"}, []string{"github.com/google/uuid"}},
+	{"shared/embedded", []string{"shared/push", "shared/crew", "shared/pipeline", "shared/lambdaio", "shared/operator", "shared/config", "shared/envelope", "shared/installation", "shared/signing"},
+		[]string{"github.com/aws/aws-lambda-go", "modernc.org/sqlite"}},
+	{"shared/aws", []string{"shared/push", "shared/pipeline", "shared/operator"},
+		[]string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go", "github.com/google/uuid"}},
 	{"cmd", anything, anything},
 	{"functions", anything, anything},
 	{"infra", anything, anything},
-	{"samples", anything, anything},
+	{"samples", nil, anything},
 }
 
 // adapters may be imported by themselves, cmd, functions and the bench only.
 var adapters = []string{"shared/embedded", "shared/aws"}
+
+// suites are imported by tests, whose imports go list keeps apart, and by nothing
+// else.
+const suites = "shared/conformance"
 
 type listed struct {
 	ImportPath string
@@ -64,7 +72,7 @@ type listed struct {
 }
 
 func TestEveryPackageImportsOnlyWhatTheDependencyRuleAllows(t *testing.T) {
-	seen := map[string]bool{}
+	used := map[string]bool{} // by rule and allowance
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, "postino/")
 		i := slices.IndexFunc(rules, func(r rule) bool { return under(name, r.path) })
@@ -74,20 +82,62 @@ func TestEveryPackageImportsOnlyWhatTheDependencyRuleAllows(t *testing.T) {
 			}
 			continue
 		}
-		seen[rules[i].path] = true
+		used[rules[i].path] = true
 		for _, imported := range p.Imports {
+			for _, a := range slices.Concat(rules[i].own, rules[i].outside) {
+				if strings.HasPrefix(strings.TrimPrefix(imported, "postino/"), a) {
+					used[rules[i].path+" imports "+a] = true
+				}
+			}
 			if why := forbidden(rules[i], name, imported); why != "" {
 				t.Errorf("%s imports %s: %s", name, imported, why)
 			}
 		}
 	}
-	if !seen["shared/pipeline"] || !seen["shared/push"] {
-		t.Errorf("the listing misses packages; rules used: %v", seen)
+	for _, r := range rules {
+		if !used[r.path] {
+			t.Errorf("the rule for %s is about no package", r.path)
+		}
+		for _, a := range slices.Concat(r.own, r.outside) {
+			if a != "" && !used[r.path+" imports "+a] {
+				t.Errorf("nothing under %s imports %s any more: drop the allowance", r.path, a)
+			}
+		}
+	}
+}
+
+func TestTheMapNamesEveryPackageFolder(t *testing.T) {
+	guide, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for line := range strings.Lines(string(guide)) {
+		if folder, _, _ := strings.Cut(line, " "); strings.HasPrefix(folder, "shared/") {
+			named[strings.TrimSuffix(folder, "/")] = true
+		}
+	}
+	folders, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if name := "shared/" + f.Name(); f.IsDir() && !named[name] {
+			t.Errorf("the map in CONTRIBUTING.md does not name %s", name)
+		}
+	}
+	for name := range named {
+		if _, err := os.Stat("../../" + name); err != nil {
+			t.Errorf("the map in CONTRIBUTING.md names %s, which is not there", name)
+		}
 	}
 }
 
 func forbidden(r rule, name, imported string) string {
 	if inside, ok := strings.CutPrefix(imported, "postino/"); ok {
+		if under(inside, suites) && !under(name, suites) {
+			return "it is for tests, and has no place in what is built"
+		}
 		isAdapter := slices.ContainsFunc(adapters, func(a string) bool { return under(inside, a) })
 		if isAdapter && strings.HasPrefix(name, "shared/") && !slices.ContainsFunc(adapters, func(a string) bool { return under(name, a) }) {
 			return "only cmd and functions import adapters"

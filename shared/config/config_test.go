@@ -58,6 +58,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		"POSTINO_INLINE_FANOUT", "1000", "POSTINO_REQUEST_TIMEOUT", "1500ms", "POSTINO_MAX_REDRIVES", "0",
 		"POSTINO_ALLOW_NETWORKS", "10.0.0.0/8, fd00::/8\t192.168.1.7", "POSTINO_LOG_LEVEL", "WARN",
 		"POSTINO_EVENT_TOPIC_ARN", "arn:aws:sns:eu-west-1:123456789012:events",
+		"POSTINO_TABLE", "postino-Table.1_x", "POSTINO_SCHEDULE_GROUP", "postino", "POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:role/path/send",
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +70,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		InlineFanout: 1000, RequestTimeout: 1500 * time.Millisecond, MaxRedrives: 0,
 		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.168.1.7/32")},
 		EventTopicARN: "arn:aws:sns:eu-west-1:123456789012:events", LogLevel: slog.LevelWarn,
+		Table: "postino-Table.1_x", ScheduleGroup: "postino", ScheduleRole: "arn:aws:iam::123456789012:role/path/send",
 	}
 	if d := cmp.Diff(want, got, comparePrefixes); d != "" {
 		t.Error(d)
@@ -116,6 +118,10 @@ func TestLoadNamesTheVariableThatCannotBeUsed(t *testing.T) {
 		{"POSTINO_EVENT_TOPIC_ARN", "arn:aws:sns:us-east-1:000000000000:t:id", "topic's ARN"},
 		{"POSTINO_EVENT_TOPIC_ARN", "arn:aws:sns:eu-west-1:000000000000:t", "region us-east-1"},
 		{"POSTINO_EVENT_TOPIC_ARN", "arn:aws:sns:us-east-1:111111111111:t", "account 000000000000"},
+		{"POSTINO_TABLE", "ab", "3 to 255"},
+		{"POSTINO_TABLE", "arn:aws:dynamodb:us-east-1:000000000000:table/a b", "3 to 255"},
+		{"POSTINO_SCHEDULE_GROUP", "a b", "1 to 64"},
+		{"POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:user/me", "a role's ARN"},
 		{"POSTINO_LOG_LEVEL", "loud", "debug, info, warn or error"},
 	}
 	for _, c := range cases {
@@ -208,5 +214,19 @@ func TestEveryBatchOfTheTemplateMayFailInPart(t *testing.T) {
 	partial := strings.Count(string(template), "FunctionResponseTypes: [ReportBatchItemFailures]\n")
 	if sources == 0 || sources != partial {
 		t.Errorf("%d event sources, %d of them with ReportBatchItemFailures", sources, partial)
+	}
+}
+
+// TestConcurrencyIsALiteralNumber guards against a reference in its place: some
+// emulators then poll no queue at all.
+func TestConcurrencyIsALiteralNumber(t *testing.T) {
+	template, err := os.ReadFile("../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Count(string(template), "MaximumConcurrency:")
+	literal := len(regexp.MustCompile(`MaximumConcurrency: [0-9]+\n`).FindAllString(string(template), -1))
+	if sources := strings.Count(string(template), "Type: SQS\n"); all != literal || all != sources {
+		t.Errorf("%d event sources, %d concurrencies, %d of them numbers", sources, all, literal)
 	}
 }

@@ -37,7 +37,7 @@ func settings() []setting {
 		plain("POSTINO_DATA", "./data",
 			"Directory of the embedded server's database, keys and logs. Unused on AWS.", setData),
 		plain("POSTINO_PUBLIC_URL", "",
-			"The `http` or `https` URL under which subscribers reach this server; confirmation, unsubscribe and certificate links begin with it. Unset: the listening address.", setPublicURL),
+			"The `http` or `https` URL under which subscribers reach this server; confirmation, unsubscribe and certificate links begin with it. Unset: the listening address; on AWS the Function URL.", setPublicURL),
 		{Variable: Variable{"POSTINO_REGION", "us-east-1",
 			"Region in ARNs. Unset: `AWS_REGION`, which Lambda sets."}, fallback: "AWS_REGION", set: setRegion},
 		plain("POSTINO_ACCOUNT", "000000000000",

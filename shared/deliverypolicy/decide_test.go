@@ -76,7 +76,7 @@ func TestFaultsAreNamedInWords(t *testing.T) {
 func TestTheEndOfAnAttemptIsRoundedUpToMilliseconds(t *testing.T) {
 	zone := time.FixedZone("UTC+9", 9*3600)
 	ended := time.Date(2025, 3, 1, 12, 0, 0, 1, zone)
-	d := Default().Decide(1, ended, failed(), 0)
+	d := defaultRetry().Schedule().Decide(1, ended, failed(), 0)
 	if want := time.Date(2025, 3, 1, 3, 0, 20, 1_000_000, time.UTC); d.At != want {
 		t.Errorf("retry at %v, want %v", d.At, want)
 	}
@@ -119,7 +119,7 @@ func TestARetryIsNeverEarlyAndAtMostATenthLate(t *testing.T) {
 }
 
 func TestJitterReachesAlmostATenthAndGrowsWithTheRandomNumber(t *testing.T) {
-	s, ended := Default(), time.Unix(0, 0)
+	s, ended := defaultRetry().Schedule(), time.Unix(0, 0)
 	previous := time.Duration(-1)
 	for i := range 1000 {
 		d := s.Decide(1, ended, failed(), float64(i)/1000)
@@ -167,7 +167,7 @@ func TestADeadEndpointGetsExactlyItsAttempts(t *testing.T) {
 			at = d.At
 		}
 	}
-	for _, s := range []Schedule{{}, Default(), AWSManaged(), CustomerManaged(), MNSBackoffRetry(), MNSExponentialDecay()} {
+	for _, s := range []Schedule{{}, defaultRetry().Schedule(), AWSManaged(), CustomerManaged(), MNSBackoffRetry(), MNSExponentialDecay()} {
 		if attempts, took := walk(s); attempts != s.Retries()+1 || took != s.Total() {
 			t.Errorf("%+v: %d attempts in %v, want %d in %v", s, attempts, took, s.Retries()+1, s.Total())
 		}

@@ -88,7 +88,7 @@ func TestTheDocumentedFixedSchedulesAreTheComputedOnes(t *testing.T) {
 		name string
 		s    Schedule
 	}{
-		{"SNS default for HTTP(S)", Default()},
+		{"SNS default for HTTP(S)", defaultRetry().Schedule()},
 		{"SNS, AWS-managed endpoints", AWSManaged()},
 		{"SNS, customer-managed endpoints", CustomerManaged()},
 		{"MNS BACKOFF_RETRY", MNSBackoffRetry()},

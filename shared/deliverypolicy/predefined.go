@@ -6,10 +6,6 @@ import (
 	"postino/shared/push"
 )
 
-// Default is what SNS does for http and https without a policy: three retries,
-// 20 seconds apart.
-func Default() Schedule { return defaultRetry().Schedule() }
-
 // AWSManaged is SNS's fixed policy for Firehose, Lambda and SQS endpoints:
 // 100,015 retries over 23 days: 3 at once, 2 after 1 s each, 10 from 1 to 20 s
 // (1, 2, 4, 8, 16, then 20), 100,000 after 20 s each.

@@ -60,7 +60,7 @@ func TestThePredefinedSchedulesAreThoseOfTheirVendors(t *testing.T) {
 		total   time.Duration
 		start   []float64
 	}{
-		{"default", Default(), 3, time.Minute, []float64{20, 20, 20}},
+		{"default", defaultRetry().Schedule(), 3, time.Minute, []float64{20, 20, 20}},
 		{"AWS-managed: 100,015 over 23 days", AWSManaged(), 100_015, 2_000_133 * time.Second,
 			[]float64{0, 0, 0, 1, 1, 1, 2, 4, 8, 16, 20, 20, 20, 20, 20, 20}},
 		{"customer-managed: 50 over 6 hours", CustomerManaged(), 50, 25_850 * time.Second,

@@ -22,9 +22,9 @@ import (
 // NAT64, unique local, link-local, site-local, multicast) and the special
 // blocks inside it (Teredo, ORCHID, benchmarking, 6to4, documentation).
 type guard struct {
-	special     *ssrf.Guardian
-	loopback    bool
-	allow, deny []netip.Prefix
+	special  *ssrf.Guardian
+	loopback bool
+	allow    []netip.Prefix
 }
 
 // unregistered holds non-public addresses that no IANA registry names.
@@ -43,7 +43,6 @@ func newGuard(o Options) *guard {
 		special:  ssrf.New(ssrf.WithAnyPort()),
 		loopback: o.AllowLoopback,
 		allow:    slices.Clone(o.AllowNetworks),
-		deny:     slices.Clone(o.DenyNetworks),
 	}
 }
 
@@ -59,14 +58,11 @@ func (g *guard) control(_ context.Context, network, address string, _ syscall.Ra
 	return nil
 }
 
-// permits judges one address. The operator's refusals come first, then what the
-// operator allows, then the lists.
+// permits judges one address. What the operator allows comes first, then
+// the lists.
 func (g *guard) permits(a netip.Addr) bool {
 	// A prefix contains neither a zoned nor a v4-mapped form of its addresses.
 	a = a.Unmap().WithZone("")
-	if contains(g.deny, a) {
-		return false
-	}
 	if nat64.Contains(a) {
 		// Even where an IPv6-only network needs the gateway, it must not lead
 		// to what is refused when dialled directly.

@@ -58,9 +58,6 @@ type Options struct {
 	// Addresses behind the NAT64 prefix 64:ff9b::/96 are judged by the IPv4
 	// address inside as well.
 	AllowNetworks []netip.Prefix
-	// DenyNetworks are refused whatever else is said. A cloud network's own
-	// IPv6 range belongs here: it looks public and is not.
-	DenyNetworks []netip.Prefix
 	// MaxIdle bounds the idle connections kept in all; each holds a file
 	// descriptor. 0 means DefaultMaxIdle. Where descriptors are few (AWS Lambda
 	// gives 1,024) 256 is better.

@@ -128,7 +128,6 @@ func (s *Sender) exchange(ctx context.Context, deadline time.Time, t *target, r 
 		return faultOf(err, conn.had.Load()), nil
 	}
 	result := outcome.OfStatus(response.StatusCode)
-	result.Connected = true
 	discard(response, cancel)
 	return result, response.Header
 }
@@ -157,6 +156,9 @@ func hungUp(err error) bool {
 // struck, the error alone does not tell.
 func faultOf(err error, connected bool) push.Result {
 	result := outcome.OfError(err)
+	if result.Fault == outcome.Blocked {
+		result.Detail += " (POSTINO_ALLOW_NETWORKS lists the networks that are)"
+	}
 	if result.Fault == outcome.Timeout && !connected {
 		result.Connected, result.Detail = false, "no connection in time"
 	}

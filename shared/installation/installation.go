@@ -93,8 +93,5 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // QueueARN completes a queue's name with the installation's region and account.
 func QueueARN(c config.Config, queue string) string {
-	if _, err := push.ParseARN(queue); err == nil {
-		return queue
-	}
-	return push.ARN{Partition: "aws", Service: "sqs", Region: c.Region, Account: c.Account, Resource: queue}.String()
+	return push.ARNOf("sqs", c.Region, c.Account, queue)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -96,6 +97,11 @@ func (c *Client) Redrive(ctx context.Context, queue string, r RedriveRequest) (o
 	return out, c.call(ctx, "POST", []string{"queues", queue, "redrive"}, nil, r, &out)
 }
 
+// ListPaused calls the verb.
+func (c *Client) ListPaused(ctx context.Context) (out []Subscription, err error) {
+	return out, c.call(ctx, "GET", []string{"subscriptions"}, nil, nil, &out)
+}
+
 // Pause calls the verb.
 func (c *Client) Pause(ctx context.Context, subscription string) (out Subscription, err error) {
 	return out, c.call(ctx, "POST", []string{"subscriptions", subscription, "pause"}, nil, nil, &out)
@@ -117,7 +123,7 @@ const maxAnswer = 32 << 20
 
 func (c *Client) call(ctx context.Context, method string, segments []string, q url.Values, in, out any) error {
 	if slices.Contains(segments, "") {
-		return push.Errorf(push.CodeInvalidParameter, "A name or id is empty")
+		return push.Errorf(push.CodeInvalidParameter, "A name or id on the command line is empty: is a shell variable unset?")
 	}
 	target := strings.TrimSuffix(c.Server.URL, "/") + path(segments)
 	if len(q) > 0 {
@@ -149,8 +155,8 @@ func (c *Client) call(ctx context.Context, method string, segments []string, q u
 	return c.refusal(resp, b)
 }
 
-// do sends r. A server that cannot be reached is one that has died without
-// removing its file.
+// do sends r. Where nothing listens, the server has died without removing its
+// file; one that breaks off later may have done what was asked.
 func (c *Client) do(r *http.Request) (*http.Response, []byte, error) {
 	resp, err := c.HTTP.Do(r)
 	if err == nil {
@@ -167,7 +173,10 @@ func (c *Client) do(r *http.Request) (*http.Response, []byte, error) {
 		if u.Timeout() {
 			return nil, nil, fmt.Errorf("The server at %s did not answer within %s", c.Server.URL, c.HTTP.Timeout) //nolint:staticcheck // read by people
 		}
-		return nil, nil, &NotRunningError{c.Dir}
+		if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+			return nil, nil, &NotRunningError{c.Dir}
+		}
+		return nil, nil, errors.New("The server broke off before it answered; the request may have been carried out") //nolint:staticcheck // read by people
 	}
 	return nil, nil, fmt.Errorf("The server at %s broke off its answer: see its log", c.Server.URL) //nolint:staticcheck // read by people
 }

@@ -36,7 +36,18 @@ type Delivery struct {
 	// LogOnly marks a delivery that only the delivery log knows: it succeeded at
 	// once, or its record has been forgotten.
 	LogOnly bool `json:"logOnly,omitempty"`
+	// Paused: the delivery has not ended, and waits for its subscription to be
+	// resumed.
+	Paused bool `json:"paused,omitempty"`
 }
+
+// The states of a Delivery that has not ended, in the words people see: a
+// push.Claimed one is Attempting, a push.Finished one is Waiting. The ends are
+// called as push calls them.
+const (
+	Attempting push.State = "attempting"
+	Waiting    push.State = "waiting"
+)
 
 // DeliveryList answers ListDeliveries.
 type DeliveryList struct {
@@ -47,10 +58,11 @@ type DeliveryList struct {
 
 // ListRequest says which deliveries to list.
 type ListRequest struct {
-	// State is "" for all, or live (claimed or waiting), waiting, dead,
-	// delivered, dropped.
+	// State is "" for all, or live (attempting or waiting), attempting, waiting,
+	// dead, delivered, dropped.
 	State string
-	// Subscription is an ARN or the beginning of the UUID that ends it.
+	// Subscription is an ARN, or the beginning of the UUID that ends it, alone or
+	// behind the topic's name and a colon.
 	Subscription string
 	// Topic is an ARN or a name.
 	Topic string
@@ -62,7 +74,7 @@ type ListRequest struct {
 func (r ListRequest) CheckState() error {
 	if _, known := statesByWord[r.State]; !known {
 		return push.Errorf(push.CodeInvalidParameter,
-			"%q is no state: use live, waiting, dead, delivered or dropped", shorten(r.State))
+			"%q is no state: use live, attempting, waiting, dead, delivered or dropped", shorten(r.State))
 	}
 	return nil
 }
@@ -75,12 +87,13 @@ const (
 
 // statesByWord are the words a ListRequest takes, and what they stand for.
 var statesByWord = map[string][]push.State{
-	"":          nil,
-	"live":      {push.Claimed, push.Finished},
-	"waiting":   {push.Finished},
-	"dead":      {push.Dead},
-	"delivered": {push.Delivered},
-	"dropped":   {push.Dropped},
+	"":           nil,
+	"live":       {push.Claimed, push.Finished},
+	"attempting": {push.Claimed},
+	"waiting":    {push.Finished},
+	"dead":       {push.Dead},
+	"delivered":  {push.Delivered},
+	"dropped":    {push.Dropped},
 }
 
 // ListDeliveries lists deliveries, latest change first: those of the store and,
@@ -109,13 +122,21 @@ func (o *Operator) ListDeliveries(ctx context.Context, r ListRequest) (DeliveryL
 	slices.SortStableFunc(all, func(a, b Delivery) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	list := DeliveryList{Deliveries: all, More: len(all) > limit}
 	list.Deliveries = all[:min(limit, len(all))]
-	return list, nil
+	if len(all) == 0 && r.Topic != "" {
+		// Deliveries outlive their topic, so that a topic is missed only now.
+		if _, err := o.Directory.Topic(ctx, f.TopicARN); push.IsNotFound(err) {
+			return DeliveryList{}, push.Errorf(push.CodeNotFound,
+				"There is no topic %q: `aws sns list-topics` shows those there are", shorten(r.Topic))
+		}
+	}
+	return list, o.markPaused(ctx, list.Deliveries)
 }
 
 // ShowDelivery answers the deliveries that what names: a message id stands for
 // all its deliveries, "subscription/message" for one and its generations,
 // "subscription/message/generation" for exactly one. The subscription may be
-// the beginning of its UUID.
+// the beginning of its UUID, alone or as topic:beginning, and the message the
+// beginning of an id of the latest MaxList deliveries.
 func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, error) {
 	parts := strings.Split(what, "/")
 	if len(parts) > 3 || slices.Contains(parts, "") {
@@ -131,6 +152,9 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, e
 		f.Subscription = subscription
 	}
 	all, err := o.collect(ctx, f)
+	if err == nil && len(all) == 0 {
+		all, err = o.collectBeginning(ctx, f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +166,56 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, e
 	}
 	if len(found) == 0 {
 		return nil, push.Errorf(push.CodeNotFound, "Nothing is recorded of %q: "+
-			"its first attempt has not ended yet, or it was never published here, or its record has expired", shorten(what))
+			"its first attempt has not ended yet, its subscription is paused (`postino pause` lists those), "+
+			"it was never published here, or its record has expired", shorten(what))
 	}
 	slices.SortStableFunc(found, func(a, b Delivery) int { return strings.Compare(a.Key, b.Key) })
-	return found, nil
+	return found, o.markPaused(ctx, found)
+}
+
+// shortestBeginning is how much of a message id must be given: the part before
+// the first dash of a UUID.
+const shortestBeginning = 8
+
+// collectBeginning finds the one message whose id begins with f.MessageID.
+func (o *Operator) collectBeginning(ctx context.Context, f Filter) ([]Delivery, error) {
+	beginning := f.MessageID
+	if f.MessageID = ""; len(beginning) < shortestBeginning {
+		return nil, nil
+	}
+	all, err := o.collect(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(d Delivery) bool { return !strings.HasPrefix(d.MessageID, beginning) })
+	for _, d := range all {
+		if d.MessageID != all[0].MessageID {
+			return nil, push.Errorf(push.CodeInvalidParameter,
+				"More than one message's id begins with %q, for one %s and %s: give more of it", beginning, all[0].MessageID, d.MessageID)
+		}
+	}
+	return all, nil
+}
+
+// markPaused says of deliveries that have not ended whether they are held back.
+func (o *Operator) markPaused(ctx context.Context, all []Delivery) error {
+	known := map[string]bool{}
+	for i, d := range all {
+		if d.State.Ended() {
+			continue
+		}
+		paused, ok := known[d.Subscription]
+		if !ok {
+			s, err := o.Directory.Subscription(ctx, d.Subscription, false)
+			if err != nil && !push.IsNotFound(err) {
+				return err
+			}
+			paused = err == nil && s.Paused && !s.Deleted()
+			known[d.Subscription] = paused
+		}
+		all[i].Paused = paused && d.State == Waiting
+	}
+	return nil
 }
 
 // collect reads the store, then adds what only the log knows.
@@ -198,8 +268,11 @@ func view(d push.Delivery) Delivery {
 		NextAt: d.NextAt, NextPhase: d.NextPhase, Reason: d.Reason, Target: d.Target,
 		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 	}
-	if d.State == push.Claimed {
-		v.LeaseEnd = d.LeaseEnd
+	switch d.State {
+	case push.Claimed:
+		v.State, v.LeaseEnd = Attempting, d.LeaseEnd
+	case push.Finished:
+		v.State = Waiting
 	}
 	if v.History == nil {
 		v.History = []push.Attempt{}

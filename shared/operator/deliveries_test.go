@@ -36,7 +36,7 @@ func TestListingAllStatesMergesTheLogLatestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"aaaa m4 finished", "aaaa m3 dead", "aaaa m2 delivered", "aaaa m1 delivered"}
+	want := []string{"aaaa m4 waiting", "aaaa m3 dead", "aaaa m2 delivered", "aaaa m1 delivered"}
 	if d := cmp.Diff(want, keys(got.Deliveries)); d != "" {
 		t.Error(d)
 	}

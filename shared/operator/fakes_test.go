@@ -200,6 +200,13 @@ func (f *fakeDirectory) Subscription(_ context.Context, arn string, _ bool) (pus
 	return push.Subscription{}, push.Errorf(push.CodeNotFound, "Subscription does not exist")
 }
 
+func (f *fakeDirectory) Topic(_ context.Context, arn string) (push.Topic, error) {
+	if arn != orders {
+		return push.Topic{}, push.Errorf(push.CodeNotFound, "Topic does not exist")
+	}
+	return push.Topic{ARN: arn}, nil
+}
+
 func (f *fakeDirectory) AllSubscriptions(_ context.Context, after string, limit int) (page []push.Subscription, next string, err error) {
 	for _, s := range f.subs {
 		switch {

@@ -88,6 +88,8 @@ func (h HTTP) route(r *http.Request) (any, error) {
 			return nil, err
 		}
 		return o.Redrive(ctx, s[1], in)
+	case "GET subscriptions":
+		return o.ListPaused(ctx)
 	case "POST subscriptions/*/pause":
 		return o.Pause(ctx, s[1])
 	case "POST subscriptions/*/resume":

@@ -36,16 +36,13 @@ type Operator struct {
 }
 
 // topicARN completes a bare topic name; an ARN is itself.
-func (o *Operator) topicARN(topic string) string { return arnOf("sns", o.Region, o.Account, topic) }
+func (o *Operator) topicARN(topic string) string {
+	return push.ARNOf("sns", o.Region, o.Account, topic)
+}
 
 // queueARN completes a bare queue name; an ARN is itself.
-func (o *Operator) queueARN(queue string) string { return arnOf("sqs", o.Region, o.Account, queue) }
-
-func arnOf(service, region, account, name string) string {
-	if _, err := push.ParseARN(name); err == nil {
-		return name
-	}
-	return push.ARN{Partition: "aws", Service: service, Region: region, Account: account, Resource: name}.String()
+func (o *Operator) queueARN(queue string) string {
+	return push.ARNOf("sqs", o.Region, o.Account, queue)
 }
 
 // queueName is the opposite of queueARN: queues are kept by name.

@@ -86,6 +86,7 @@ type Redriver interface {
 // Directory is what the verbs read and change of topics and subscriptions;
 // snsapi.Directory has these methods.
 type Directory interface {
+	Topic(ctx context.Context, arn string) (push.Topic, error)
 	Subscription(ctx context.Context, arn string, strong bool) (push.Subscription, error)
 	AllSubscriptions(ctx context.Context, after string, limit int) (page []push.Subscription, next string, err error)
 	UpdateSubscription(ctx context.Context, arn string, change func(*push.Subscription) error) (push.Subscription, error)

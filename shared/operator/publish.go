@@ -27,9 +27,12 @@ type PublishInput struct {
 // Publish sends a message through the public SNS API, as any SNS client would,
 // and answers its id (SNS API reference, Publish).
 func (c *Client) Publish(ctx context.Context, in PublishInput) (messageID string, err error) {
+	if in.Topic == "" {
+		return "", push.Errorf(push.CodeInvalidParameter, "The topic's name is empty: is a shell variable unset?")
+	}
 	form := url.Values{
 		"Action": {"Publish"}, "Version": {"2010-03-31"},
-		"TopicArn": {arnOf("sns", c.Server.Region, c.Server.Account, in.Topic)}, "Message": {in.Message},
+		"TopicArn": {push.ARNOf("sns", c.Server.Region, c.Server.Account, in.Topic)}, "Message": {in.Message},
 	}
 	if in.Subject != "" {
 		form.Set("Subject", in.Subject)
@@ -62,6 +65,9 @@ func (c *Client) Publish(ctx context.Context, in PublishInput) (messageID string
 	if err := xml.Unmarshal(body, &answer); err == nil {
 		if resp.StatusCode == http.StatusOK && answer.MessageID != "" {
 			return answer.MessageID, nil
+		}
+		if answer.Code == push.CodeNotFound {
+			return "", push.Errorf(answer.Code, "There is no topic %q: `aws sns list-topics` shows those there are", shorten(in.Topic))
 		}
 		if answer.Code != "" {
 			return "", &push.Error{Code: answer.Code, Text: answer.Message}

@@ -55,7 +55,7 @@ func TestPublishGivesTheAPIsOwnText(t *testing.T) {
 	var form url.Values
 	c := front(t, 404, `<ErrorResponse><Error><Type>Sender</Type><Code>NotFound</Code><Message>Topic does not exist</Message></Error><RequestId>r</RequestId></ErrorResponse>`, &form)
 	_, err := c.Publish(t.Context(), PublishInput{Topic: orders, Message: "x"})
-	refusal(t, err, push.CodeNotFound, "Topic does not exist")
+	refusal(t, err, push.CodeNotFound, "There is no topic")
 	if form.Has("Subject") {
 		t.Error("an empty subject was sent")
 	}

@@ -18,7 +18,7 @@ type Subscription struct {
 }
 
 // Pause holds a subscription's deliveries back: they wait and burn no attempt.
-// which is an ARN or the beginning of the UUID that ends it.
+// which is what subscriptionARN takes.
 func (o *Operator) Pause(ctx context.Context, which string) (Subscription, error) {
 	return o.setPaused(ctx, which, true)
 }
@@ -26,6 +26,26 @@ func (o *Operator) Pause(ctx context.Context, which string) (Subscription, error
 // Resume ends a Pause.
 func (o *Operator) Resume(ctx context.Context, which string) (Subscription, error) {
 	return o.setPaused(ctx, which, false)
+}
+
+// ListPaused lists the subscriptions that are paused, by ARN.
+func (o *Operator) ListPaused(ctx context.Context) ([]Subscription, error) {
+	paused := []Subscription{}
+	for after := ""; ; {
+		page, next, err := o.Directory.AllSubscriptions(ctx, after, MaxList)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page {
+			if s.Paused && !s.Deleted() {
+				paused = append(paused, Subscription{ARN: s.ARN, Endpoint: s.SafeEndpoint(), Paused: true})
+			}
+		}
+		if next == "" {
+			return paused, nil
+		}
+		after = next
+	}
 }
 
 func (o *Operator) setPaused(ctx context.Context, which string, paused bool) (Subscription, error) {
@@ -51,16 +71,18 @@ func (o *Operator) setPaused(ctx context.Context, which string, paused bool) (Su
 	return Subscription{ARN: s.ARN, Endpoint: s.SafeEndpoint(), Paused: s.Paused, Changed: changed}, nil
 }
 
-// subscriptionARN finds the one subscription that which names: its ARN, or the
-// beginning of the UUID at the ARN's end. An ARN is taken as it is, since
-// deliveries outlive their subscription.
+// subscriptionARN finds the one subscription that which names: its ARN, the
+// beginning of the UUID at the ARN's end, or the topic's name, a colon and that
+// beginning. An ARN is taken as it is, since deliveries outlive their
+// subscription.
 func (o *Operator) subscriptionARN(ctx context.Context, which string) (string, error) {
 	if push.TopicOf(which) != "" {
 		return which, nil
 	}
-	if strings.ContainsAny(which, ":/") || which == "" {
+	topic, _, named := strings.Cut(which, ":")
+	if which == "" || strings.Contains(which, "/") || strings.Count(which, ":") > 1 || named && topic == "" {
 		return "", push.Errorf(push.CodeInvalidParameter,
-			"%q is no subscription: give its ARN, or the beginning of the id that ends it", shorten(which))
+			"%q is no subscription: give its ARN, or the beginning of the id that ends it, alone or as topic:id", shorten(which))
 	}
 	var found []string
 	for after := ""; ; {
@@ -89,14 +111,21 @@ func (o *Operator) subscriptionARN(ctx context.Context, which string) (string, e
 	}
 }
 
-// subscriptionMatches reports whether arn is which, or ends in a UUID that
-// begins with it; "" matches all.
+// subscriptionMatches reports whether arn is the subscription, or one of those,
+// that which names; "" matches all.
 func subscriptionMatches(arn, which string) bool {
 	if push.TopicOf(which) != "" {
 		return arn == which
 	}
 	topic := push.TopicOf(arn)
-	return topic != "" && strings.HasPrefix(arn[len(topic)+1:], which)
+	if topic == "" {
+		return false
+	}
+	name, id, named := strings.Cut(which, ":")
+	if !named {
+		return strings.HasPrefix(arn[len(topic)+1:], which)
+	}
+	return strings.HasSuffix(topic, ":"+name) && strings.HasPrefix(arn[len(topic)+1:], id)
 }
 
 func noSubscription(which string) error {

@@ -37,6 +37,9 @@ type DeadLetterNote struct {
 	Redrives  int       `json:"redrives,omitempty"`
 	// Subject is kept for raw letters, whose body has no place for it.
 	Subject string `json:"subject,omitempty"`
+	// AttributesDropped is how many message attributes a raw letter would have
+	// carried: more than a queue takes, so it carries none of them.
+	AttributesDropped int `json:"attributesDropped,omitempty"`
 }
 
 // maxQueueAttributes is SQS's limit of attributes on a message.
@@ -122,9 +125,15 @@ func (d *Deliver) fail(ctx context.Context, r run, attempt int, reason string) e
 	return d.Queues.Send(ctx, d.Names.Failed, []Outgoing{out})[0]
 }
 
+// sendLetter sends the letter with its note. Ten attributes of the message's own
+// leave no room for the note; more than ten fit no queue, and then the note goes
+// alone, so that the letter is kept and can be sent again.
 func (d *Deliver) sendLetter(ctx context.Context, queue, body string, attributes []push.Attribute, note DeadLetterNote) error {
 	// The name is ours: a publisher's attribute of that name would pass for a note.
 	own := slices.DeleteFunc(slices.Clone(attributes), func(a push.Attribute) bool { return a.Name == DeadLetterAttribute })
+	if len(own) > maxQueueAttributes {
+		note.AttributesDropped, own = len(own), nil
+	}
 	out := Outgoing{Body: body, Attributes: own}
 	if len(own) < maxQueueAttributes {
 		b, err := json.Marshal(note)

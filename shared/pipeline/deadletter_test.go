@@ -106,14 +106,68 @@ func TestAQueueThatIsDownIsTriedAgainWithoutAnotherPush(t *testing.T) {
 	}
 }
 
-func TestTenAttributesLeaveNoRoomForTheNote(t *testing.T) {
-	for _, n := range []int{9, 10} {
+func TestTenAttributesLeaveNoRoomForTheNoteAndMoreThanTenStayBehind(t *testing.T) {
+	for n, want := range map[int]struct {
+		noted          bool
+		inAll, dropped int
+	}{9: {true, 10, 0}, 10: {false, 10, 0}, 11: {true, 1, 11}, 50: {true, 1, 50}} {
 		f := newFakes(1)
-		dies(t, f, func(s *push.Subscription) { s.Raw = true }, func(m *push.Message) { m.Attributes = attributes(n) })
-		l := f.in(crashNames.DeadLetter)[0]
-		if _, noted := noteOf(l.Attributes); noted != (n == 9) || len(l.Attributes) != 10 {
-			t.Errorf("%d attributes of its own: %d in all, noted %v", n, len(l.Attributes), noted)
+		f.refuse = func(_ string, e Outgoing) error {
+			if len(e.Attributes) > maxQueueAttributes {
+				return &RefusedError{"too many attributes"}
+			}
+			return nil
 		}
+		dies(t, f, func(s *push.Subscription) { s.Raw, s.RedrivePolicy = true, `{"deadLetterTargetArn":"`+ownDLQ+`"}` }, func(m *push.Message) { m.Attributes = attributes(n) })
+		letters := f.in(ownDLQ)
+		if len(letters) != 1 || len(f.sent) != 1 || letters[0].Body != "hello" {
+			t.Fatalf("%d attributes of its own: sent %+v", n, f.sent)
+		}
+		note, noted := noteOf(letters[0].Attributes)
+		if noted != want.noted || len(letters[0].Attributes) != want.inAll || note.AttributesDropped != want.dropped {
+			t.Errorf("%d attributes of its own: %d in all, note %+v", n, len(letters[0].Attributes), note)
+		}
+	}
+}
+
+func TestALetterWithMoreAttributesThanAQueueTakesCanBeSentAgain(t *testing.T) {
+	f := newFakes(1)
+	dies(t, f, func(s *push.Subscription) { s.Raw = true }, func(m *push.Message) { m.Attributes = attributes(11) })
+	l := f.in(crashNames.DeadLetter)[0]
+	f.sent, f.answer = nil, nil
+	if err := f.redrive().Send(t.Context(), Record{ID: "1", Body: l.Body, Attributes: l.Attributes, Queue: l.queue}, false); err != nil {
+		t.Fatal(err)
+	}
+	f.run(t, f.deliver())
+	if len(f.pushed) != 2 || string(f.pushed[1].Body) != "hello" || f.kinds() != "dead redriven delivered" {
+		t.Errorf("%d pushes, events %q", len(f.pushed), f.kinds())
+	}
+}
+
+func TestALetterThatBothQueuesRefuseIsDeliveredWhenItIsSentAgain(t *testing.T) {
+	f := newFakes(1)
+	f.change(0, func(s *push.Subscription) { s.DeliveryPolicy = twoRetries })
+	f.refuse = func(queue string, _ Outgoing) error {
+		if queue == ownDLQ || queue == crashNames.DeadLetter {
+			return &RefusedError{"the message is too large"}
+		}
+		return nil
+	}
+	dies(t, f, func(s *push.Subscription) { s.RedrivePolicy = `{"deadLetterTargetArn":"` + ownDLQ + `"}` }, func(*push.Message) {})
+	kept := f.in(crashNames.Failed)
+	if len(kept) != 1 || len(f.sent) != 1 || len(kept[0].Attributes) != 1 || kept[0].Attributes[0].Name != "Reason" {
+		t.Fatalf("sent %+v", f.sent)
+	}
+	if d := f.records[f.job(0).Key()]; d.State != push.Dead || d.Target != crashNames.Failed {
+		t.Fatalf("record %+v", d)
+	}
+	f.sent, f.answer = nil, nil
+	if err := f.redrive().Send(t.Context(), Record{ID: "1", Body: kept[0].Body, Queue: crashNames.Failed}, false); err != nil {
+		t.Fatal(err)
+	}
+	f.run(t, f.deliver())
+	if len(f.pushed) != 2 || f.kinds() != "dead delivered" {
+		t.Errorf("%d pushes, events %q: the chain that ended must not swallow the new one", len(f.pushed), f.kinds())
 	}
 }
 

@@ -187,14 +187,27 @@ func (d *Deliver) attempt(ctx context.Context, r run) bool {
 		return verdict()
 	}
 	result, started, ended := d.push(ctx, r, request)
-	if ctx.Err() != nil && result.Class != push.Success {
-		// We stopped it, not the endpoint: no attempt is counted.
+	if ctx.Err() != nil && result.Class != push.Success && result.Status == 0 {
+		// We stopped it before the endpoint answered: no attempt is counted.
 		return d.comeBack(r, "this process stopped before the attempt ended", ctx.Err())
 	}
 	decision := r.target.policy.Schedule.Decide(r.job.Attempt, ended, result, d.Random())
 	a := push.Attempt{Number: r.job.Attempt, Phase: d.phase(r), Started: started, Ended: ended, Class: result.Class,
 		Status: result.Status, Fault: result.Fault, Detail: result.Detail, Reason: decision.Reason}
+	ctx, cancel := unstopped(ctx)
+	defer cancel()
 	return d.settle(ctx, r, claim, a, decision)
+}
+
+// unstopped is ctx for what follows an attempt that is over: a stop must not
+// undo what the endpoint has seen. The deadline stays; a push begins only where
+// there is time for this behind it.
+func unstopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	on := context.WithoutCancel(ctx)
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(on, deadline)
+	}
+	return on, func() {}
 }
 
 // push makes the attempt, with the health of its subscription noted even when
@@ -205,7 +218,7 @@ func (d *Deliver) push(ctx context.Context, r run, request envelope.Request) (re
 	result.Connected = true // a panic is no fault of the endpoint
 	defer func() {
 		ended = d.Now()
-		d.Health.end(r.job.Subscription, ended, result)
+		d.Health.end(r.job.Subscription, started, ended, result)
 	}()
 	result = d.Sender.Send(ctx, r.target.sub.Endpoint, request)
 	return result, started, ended

@@ -334,26 +334,85 @@ func TestOneOfABatchThatComesBackLeavesTheOthers(t *testing.T) {
 	}
 }
 
-func TestAPushThatWeStopBurnsNoAttempt(t *testing.T) {
+func TestAPushThatWeStopBurnsNoAttemptUnlessItsAnswerIsThere(t *testing.T) {
+	stopped := push.Result{Class: push.Retryable, Fault: "canceled", Connected: true}
 	for _, c := range []struct {
 		attempt int
-		class   push.Class
+		result  push.Result
 		events  string
-	}{{1, push.Retryable, "fault"}, {2, push.Retryable, "fault"}, {1, push.Success, "delivered"}, {2, push.Success, "delivered"}} {
+	}{{1, stopped, "fault"}, {2, stopped, "fault"}, {1, unavailable, "retry"}, {2, unavailable, "retry"}, {1, gone, "dead"}, {2, gone, "dead"},
+		{1, push.Result{Class: push.Success, Status: 200}, "delivered"}, {2, push.Result{Class: push.Success, Status: 200}, "delivered"}} {
 		f := newFakes(1)
+		f.change(0, func(s *push.Subscription) { s.DeliveryPolicy = twoRetries })
 		ctx, cancel := context.WithCancel(t.Context())
 		f.answer = func(context.Context) push.Result {
 			cancel()
-			return push.Result{Class: c.class, Status: 200, Connected: true}
+			return c.result
 		}
+		d := f.deliver()
+		d.Deliveries, d.Queues = stoppable{f}, stoppable{f}
 		j := f.job(0)
 		j.Attempt = c.attempt
-		failed := f.deliver().Handle(ctx, []Record{record(crashNames.Retry, j)})
+		failed := d.Handle(ctx, []Record{record(crashNames.Retry, j)})
 		if back := len(failed) == 1; back != (c.events == "fault") || f.kinds() != c.events {
-			t.Errorf("attempt %d, %s: failed %v, events %q", c.attempt, c.class, failed, f.kinds())
+			t.Errorf("attempt %d, status %d: failed %v, events %q", c.attempt, c.result.Status, failed, f.kinds())
 		}
-		if d := f.records[j.Key()]; c.class == push.Retryable && (d.State == push.Finished || len(d.Attempts) > 0) {
-			t.Errorf("attempt %d is counted: %+v", c.attempt, d)
+		rec, counted := f.records[j.Key()], c.result.Status != 0
+		if c.events != "delivered" && (len(rec.Attempts) == 1) != counted {
+			t.Errorf("attempt %d, status %d: record %+v", c.attempt, c.result.Status, rec)
+		}
+		if followed := len(f.sent) == 1; followed != (counted && c.events != "delivered") {
+			t.Errorf("attempt %d, status %d: sent %+v", c.attempt, c.result.Status, f.sent)
+		}
+	}
+}
+
+// stoppable refuses writes and sends of a context that has ended, as the
+// adapters do.
+type stoppable struct{ *fakes }
+
+func (s stoppable) Create(ctx context.Context, d push.Delivery) (push.Delivery, bool, error) {
+	if ctx.Err() != nil {
+		return push.Delivery{}, false, ctx.Err()
+	}
+	return s.fakes.Create(ctx, d)
+}
+
+func (s stoppable) Settle(ctx context.Context, d push.Delivery) (push.Delivery, bool, error) {
+	if ctx.Err() != nil {
+		return push.Delivery{}, false, ctx.Err()
+	}
+	return s.fakes.Settle(ctx, d)
+}
+
+func (s stoppable) Send(ctx context.Context, queue string, entries []Outgoing) []error {
+	if ctx.Err() != nil {
+		return []error{ctx.Err()}
+	}
+	return s.fakes.Send(ctx, queue, entries)
+}
+
+func TestTheDeadlineHoldsForWhatFollowsAnAttemptToo(t *testing.T) {
+	until := time.Now().Add(time.Hour)
+	limited, cancel := context.WithDeadline(t.Context(), until)
+	cancel()
+	ctx, done := unstopped(limited)
+	defer done()
+	if deadline, ok := ctx.Deadline(); !ok || !deadline.Equal(until) || ctx.Err() != nil {
+		t.Errorf("deadline %v (%v), error %v", deadline, ok, ctx.Err())
+	}
+}
+
+func TestAJobWhoseChainIsAheadIsAcknowledgedAndDoesNothing(t *testing.T) {
+	for _, state := range []push.State{push.Claimed, push.Finished} {
+		f := newFakes(1)
+		j := f.job(0)
+		j.Attempt = 2
+		ahead := push.Delivery{Key: j.Key(), Attempt: 3, State: state, LeaseEnd: f.now.Add(time.Minute), NextAt: f.now.Add(time.Minute)}
+		f.records[j.Key()] = ahead
+		failed := f.deliver().Handle(t.Context(), []Record{record(crashNames.Retry, j)})
+		if failed != nil || len(f.pushed) != 0 || len(f.sent) != 0 || f.kinds() != "" || f.records[j.Key()].State != state {
+			t.Errorf("%s: failed %v, %d pushes, sent %v, events %q", state, failed, len(f.pushed), f.sent, f.kinds())
 		}
 	}
 }

@@ -179,3 +179,29 @@ func TestWhatIsNoPageGoesToFailedJobsWithTheReason(t *testing.T) {
 		})
 	}
 }
+
+// FuzzDecodePage: a page that is accepted names a topic and a message, and is
+// the same when it is written and read again.
+func FuzzDecodePage(f *testing.F) {
+	f.Add(pageOf(FanoutPage{}).Body)
+	f.Add(pageOf(FanoutPage{After: subARN(topicA, 0), Only: []string{subARN(topicA, 1)}}).Body)
+	f.Add(`{"v":1,"topic":"t","msg":{"https":null}}`)
+	f.Add(`{"v":2}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		page, err := decodePage(body)
+		if err != nil {
+			return
+		}
+		if page.Topic == "" || len(page.Messages) == 0 {
+			t.Fatalf("%+v was accepted", page)
+		}
+		written := page.outgoing().Body
+		again, err := decodePage(written)
+		if err != nil {
+			t.Fatalf("%s cannot be read again: %v", written, err)
+		}
+		if rewritten := again.outgoing().Body; rewritten != written {
+			t.Fatalf("%s became %s", written, rewritten)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -17,16 +18,19 @@ type Health struct {
 }
 
 type condition struct {
-	inFlight int
-	// since is when the oldest attempt known to be in flight began.
-	since time.Time
+	// inFlight are the times at which the attempts under way began, oldest first.
+	inFlight []time.Time
+	// answered is when the last attempt succeeded that ended beside others.
+	answered time.Time
 	// sickUntil is set by an attempt that hung or could not connect.
 	sickUntil time.Time
 }
 
 const (
 	// hungAfter is how long an attempt may be in flight before its subscription
-	// counts as hanging; healthy endpoints answer in milliseconds.
+	// counts as hanging; healthy endpoints answer in milliseconds. Every success
+	// beside it buys another such while: an endpoint that serves most of its
+	// messages keeps the fresh lane. A failure, however quick, buys nothing.
 	hungAfter = time.Second
 	// sickFor is how long a fault is remembered; a success forgets it at once.
 	sickFor = time.Minute
@@ -43,11 +47,11 @@ func (h *Health) Sick(subscriptionARN string, now time.Time) bool {
 	if c == nil {
 		return false
 	}
-	if c.inFlight == 0 && !now.Before(c.sickUntil) {
+	if len(c.inFlight) == 0 && !now.Before(c.sickUntil) {
 		delete(h.subs, subscriptionARN)
 		return false
 	}
-	return now.Before(c.sickUntil) || c.inFlight > 0 && now.Sub(c.since) > hungAfter
+	return now.Before(c.sickUntil) || len(c.inFlight) > 0 && now.Sub(c.inFlight[0]) > hungAfter && now.Sub(c.answered) > hungAfter
 }
 
 func (h *Health) begin(subscriptionARN string, now time.Time) {
@@ -64,28 +68,27 @@ func (h *Health) begin(subscriptionARN string, now time.Time) {
 		c = &condition{}
 		h.subs[subscriptionARN] = c
 	}
-	if c.inFlight == 0 {
-		c.since = now
-	}
-	c.inFlight++
+	c.inFlight = append(c.inFlight, now)
 }
 
-func (h *Health) end(subscriptionARN string, now time.Time, r push.Result) {
+// end is told when the attempt began, as begin was.
+func (h *Health) end(subscriptionARN string, began, now time.Time, r push.Result) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.subs[subscriptionARN]
-	c.inFlight--
-	c.since = now // the others began later than the one that ended, or are about as old
+	if i := slices.IndexFunc(c.inFlight, began.Equal); i >= 0 {
+		c.inFlight = slices.Delete(c.inFlight, i, i+1)
+	}
 	switch {
 	case r.Class == push.Success:
-		c.sickUntil = time.Time{}
+		c.sickUntil, c.answered = time.Time{}, now
 	case r.Fault == "timeout" || r.Status == 0 && !r.Connected:
 		c.sickUntil = now.Add(sickFor)
 	}
-	if c.inFlight == 0 && !now.Before(c.sickUntil) {
+	if len(c.inFlight) == 0 && !now.Before(c.sickUntil) {
 		delete(h.subs, subscriptionARN)
 	}
 }

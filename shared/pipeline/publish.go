@@ -38,10 +38,6 @@ type Publish struct {
 	lists subscriptionLists
 }
 
-// maxBatchBytes bounds the messages and attributes of one PublishBatch, as of
-// one message (SNS API reference, PublishBatch: 256 KiB in all).
-const maxBatchBytes = 262_144
-
 // Publish answers one result per entry, in order. The error is for the call as
 // a whole: the topic is missing, or the batch is too long.
 func (p *Publish) Publish(ctx context.Context, r PublishRequest) ([]PublishResult, error) {
@@ -57,7 +53,7 @@ func (p *Publish) Publish(ctx context.Context, r PublishRequest) ([]PublishResul
 	if err != nil {
 		return nil, err
 	}
-	if len(r.Entries) > 1 && totalSize(r.Entries) > maxBatchBytes {
+	if len(r.Entries) > 1 && totalSize(r.Entries) > push.MaxPublication { // SNS API reference, PublishBatch: 256 KiB in all
 		return nil, push.Errorf(push.CodeBatchTooLong, "The length of all the messages put together is more than the limit.")
 	}
 	subs, err := p.lists.get(ctx, p.Directory, topic)
@@ -214,6 +210,8 @@ func (p *Publish) Announce(ctx context.Context, kind push.Kind, s push.Subscript
 type subscriptionLists struct {
 	mu     sync.Mutex
 	topics map[string]subscriptionList
+	// kept is how many subscriptions the lists hold in all.
+	kept int
 }
 
 type subscriptionList struct {
@@ -223,7 +221,12 @@ type subscriptionList struct {
 	subs    []push.Subscription
 }
 
-const listsKept = 1000
+// What is kept is dropped as a whole at either bound: 1000 topics, 200,000
+// subscriptions. A topic that alone has more is kept by itself.
+const (
+	listsKept       = 1000
+	subscribersKept = 200_000
+)
 
 func (l *subscriptionLists) get(ctx context.Context, d Directory, topic push.Topic) ([]push.Subscription, error) {
 	l.mu.Lock()
@@ -244,11 +247,18 @@ func (l *subscriptionLists) get(ctx context.Context, d Directory, topic push.Top
 		}
 		after = next
 	}
+	l.keep(topic, subs)
+	return subs, nil
+}
+
+func (l *subscriptionLists) keep(topic push.Topic, subs []push.Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.topics == nil || len(l.topics) >= listsKept {
-		l.topics = map[string]subscriptionList{}
+	l.kept -= len(l.topics[topic.ARN].subs)
+	delete(l.topics, topic.ARN)
+	if l.topics == nil || len(l.topics) >= listsKept || l.kept+len(subs) > subscribersKept {
+		l.topics, l.kept = map[string]subscriptionList{}, 0
 	}
 	l.topics[topic.ARN] = subscriptionList{topic.Version, topic.CreatedAt, subs}
-	return subs, nil
+	l.kept += len(subs)
 }

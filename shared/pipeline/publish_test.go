@@ -161,6 +161,63 @@ func TestTheListOfSubscriptionsIsReadOncePerVersionOfTheTopic(t *testing.T) {
 	publish(1, 5)
 }
 
+func TestTheListsThatPublishKeepsAreBoundedByTopicsAndBySubscriptions(t *testing.T) {
+	topic := func(i int) push.Topic { return push.Topic{ARN: fmt.Sprint(topicA, i), Version: 1} }
+	check := func(l *subscriptionLists, topics, subscriptions int) {
+		t.Helper()
+		n := 0
+		for _, list := range l.topics {
+			n += len(list.subs)
+		}
+		if len(l.topics) != topics || n != subscriptions || l.kept != n {
+			t.Errorf("%d topics with %d subscriptions, counted as %d; want %d with %d", len(l.topics), n, l.kept, topics, subscriptions)
+		}
+	}
+	var l subscriptionLists
+	for i := range listsKept {
+		l.keep(topic(i), make([]push.Subscription, 2))
+	}
+	check(&l, listsKept, 2*listsKept)
+	l.keep(topic(0), make([]push.Subscription, 3)) // known: it takes no more room
+	check(&l, listsKept, 2*listsKept+1)
+	l.keep(topic(listsKept), make([]push.Subscription, 5))
+	check(&l, 1, 5)
+
+	l.keep(topic(1), make([]push.Subscription, subscribersKept-5))
+	check(&l, 2, subscribersKept)
+	l.keep(topic(1), make([]push.Subscription, subscribersKept-5)) // its newer version takes the old one's room
+	check(&l, 2, subscribersKept)
+	l.keep(topic(2), make([]push.Subscription, 1))
+	check(&l, 1, 1)
+	l.keep(topic(3), make([]push.Subscription, subscribersKept+1)) // larger than the bound: kept by itself
+	check(&l, 1, subscribersKept+1)
+	l.keep(topic(4), nil)
+	check(&l, 1, 0)
+}
+
+func TestATopicWhoseListWasDroppedIsReadAgain(t *testing.T) {
+	f := newFakes(1)
+	var l subscriptionLists
+	get := func() {
+		t.Helper()
+		if subs, err := l.get(t.Context(), f, f.topics[topicA]); err != nil || len(subs) != 1 {
+			t.Fatalf("%d subscriptions, %v", len(subs), err)
+		}
+	}
+	get()
+	get()
+	if f.reads != 1 {
+		t.Errorf("%d reads of a list that is kept", f.reads)
+	}
+	for i := range listsKept {
+		l.keep(push.Topic{ARN: fmt.Sprint(topicA, i)}, nil)
+	}
+	get()
+	if f.reads != 2 {
+		t.Errorf("%d reads in all: the list of a topic outlived the bound", f.reads)
+	}
+}
+
 func TestAPublishThatCannotBeDoneSaysWhy(t *testing.T) {
 	down := errors.New("down")
 	for name, c := range map[string]struct {
@@ -210,7 +267,7 @@ func TestSickSubscriptionsGetTheirFirstJobInTheRetryLane(t *testing.T) {
 	p := f.publish()
 	p.Health = &Health{}
 	p.Health.begin(subARN(topicA, 1), f.now)
-	p.Health.end(subARN(topicA, 1), f.now, hung)
+	p.Health.end(subARN(topicA, 1), f.now, f.now, hung)
 	if _, err := p.Publish(t.Context(), PublishRequest{TopicARN: topicA, Entries: one("m")}); err != nil {
 		t.Fatal(err)
 	}

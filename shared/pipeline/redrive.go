@@ -72,7 +72,7 @@ func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
 		return err
 	}
 	if j.Redrives > v.MaxRedrives && !force {
-		return &UnsendableError{fmt.Sprintf("it was sent again before (%d of %d allowed)", j.Redrives-1, v.MaxRedrives)}
+		return &UnsendableError{fmt.Sprintf("it was sent again before (%d of %d allowed); --force sends it all the same, and POSTINO_MAX_REDRIVES sets how often is allowed", j.Redrives-1, v.MaxRedrives)}
 	}
 	sub, err := v.Directory.Subscription(ctx, j.Subscription, true)
 	if push.IsNotFound(err) || err == nil && sub.Deleted() {
@@ -128,6 +128,9 @@ func (v *Redrive) job(r Record) (push.Job, error) {
 	}
 	if push.TopicOf(note.Subscription) == "" {
 		return push.Job{}, &UnsendableError{"it does not say which subscription it was for"}
+	}
+	if m.ID == "" {
+		return push.Job{}, &UnsendableError{"it does not say which message it was"}
 	}
 	return push.Job{Kind: push.Notification, Subscription: note.Subscription, Generation: generation(r.ID), Attempt: 1,
 		Redrives: note.Redrives + 1, Message: m}, nil

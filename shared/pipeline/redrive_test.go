@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"postino/shared/envelope"
 	"postino/shared/push"
@@ -99,6 +100,7 @@ func TestALetterThatCannotBeSentAgainMovesToDeadLetterWithTheReason(t *testing.T
 		"a raw body that looks like a letter": {forged, func(*fakes) {}},
 		"a raw body that looks like a job":    {Record{ID: "x", Body: newFakes(1).job(0).Encode(), Queue: ownDLQ}, func(*fakes) {}},
 		"an envelope of another kind":         {Record{ID: "x", Body: `{"Type":"SubscriptionConfirmation"}`, Queue: ownDLQ}, func(*fakes) {}},
+		"its note names no message":           {letter(0, true, func(n *DeadLetterNote) { n.MessageID = "" }), func(*fakes) {}},
 		"its note names no subscription":      {letter(0, true, func(n *DeadLetterNote) { n.Subscription = "x" }), func(*fakes) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,4 +175,66 @@ func TestFailedJobsGoBackToTheLaneTheyFailedOn(t *testing.T) {
 	if rest := f.in(crashNames.DeadLetter); len(rest) != 1 || rest[0].Body != "?" {
 		t.Errorf("what nobody reads: %+v", rest)
 	}
+}
+
+func TestAFirstAttemptOutOfFailedJobsIsNotPushedBesideItsRecord(t *testing.T) {
+	f := newFakes(1)
+	j := f.job(0) // parked with its count of stumbles reset
+	f.records[j.Key()] = push.Delivery{Key: j.Key(), Attempt: 1, State: push.Finished, NextAt: f.now.Add(time.Minute)}
+	if failed := f.redrive().Handle(t.Context(), []Record{{ID: "1", Body: j.Encode(), Queue: crashNames.Failed}}); failed != nil {
+		t.Fatal(failed)
+	}
+	back := f.in(crashNames.Retry)[0]
+	f.sent = nil
+	f.deliver().Handle(t.Context(), []Record{{ID: "2", Body: back.Body, Queue: back.queue, ReceiveCount: 1}})
+	if next, _ := f.onlyJob(t, crashNames.Retry); next.Attempt != 2 || len(f.pushed) != 0 {
+		t.Errorf("%d pushes of an attempt that was made already, then %+v", len(f.pushed), next)
+	}
+}
+
+// FuzzLetter: whatever lies in a dead-letter queue is sent to the subscription
+// its note or its envelope names, or is unsendable; nothing breaks.
+func FuzzLetter(f *testing.F) {
+	for _, raw := range []bool{false, true} {
+		l := letter(0, raw, nil)
+		f.Add(l.Body, l.Attributes[len(l.Attributes)-1].Value, true, raw)
+		f.Add(l.Body, "", false, raw)
+	}
+	f.Add(`{"Type":"Notification","MessageId":"m","UnsubscribeURL":"%zz"}`, `{"v":2}`, true, false)
+	f.Add("0", `{"v":1,"subscription":"::::::","raw":true}`, true, true)
+	f.Add("", `{"v":1,"raw":true,"published":"0000-00-00"}`, true, true)
+	f.Fuzz(func(t *testing.T, body, note string, noted, other bool) {
+		r := Record{ID: "1", Body: body, Queue: ownDLQ}
+		if other {
+			r.Attributes = attributes(1)
+		}
+		if noted {
+			r.Attributes = append(r.Attributes, push.Attribute{Name: DeadLetterAttribute, Type: "String", Value: note})
+		}
+		v := newFakes(1).redrive()
+		j, err := v.job(r)
+		if err != nil {
+			if _, final := errors.AsType[*UnsendableError](err); !final || err.Error() == "" {
+				t.Fatalf("%v is not final", err)
+			}
+			return
+		}
+		n, isNote := noteOf(r.Attributes)
+		if other && !isNote {
+			t.Fatalf("a raw body chose its subscription: %+v", j)
+		}
+		if want := n.Subscription; isNote && j.Subscription != want {
+			t.Fatalf("sent to %s, the note names %s", j.Subscription, want)
+		}
+		if j.Generation == "" || j.Attempt != 1 || push.TopicOf(j.Subscription) == "" {
+			t.Fatalf("%+v is no new chain's first job", j)
+		}
+		again, err := push.DecodeJob(j.Encode())
+		if err != nil {
+			t.Fatalf("the job it makes cannot be read: %v in %s", err, j.Encode())
+		}
+		if again.Key() != j.Key() || again.Message.Body != j.Message.Body {
+			t.Fatalf("written as %+v, read as %+v", j, again)
+		}
+	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // throttle hands out the slots of maxReceivesPerSecond. It reserves them in
@@ -13,7 +15,7 @@ type throttle struct {
 	slots Slots
 
 	mu     sync.Mutex
-	blocks map[string]*block
+	blocks *lru.Cache[string, *block]
 }
 
 type block struct {
@@ -24,7 +26,10 @@ type block struct {
 }
 
 const (
-	blockOf = 250 * time.Millisecond
+	// blocksKept bounds the subscriptions whose blocks are remembered; one that
+	// is forgotten costs at most the slots left in its block.
+	blocksKept = 10_000
+	blockOf    = 250 * time.Millisecond
 	// slotGood is how long a slot may be used after its time: queues are late,
 	// and an older one would let a backlog through in a burst.
 	slotGood = 10 * time.Second
@@ -54,12 +59,13 @@ func (t *throttle) block(subscriptionARN string) *block {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.blocks == nil {
-		t.blocks = map[string]*block{}
+		// lru.New fails only on a size that is not positive.
+		t.blocks, _ = lru.New[string, *block](blocksKept)
 	}
-	b := t.blocks[subscriptionARN]
-	if b == nil {
+	b, ok := t.blocks.Get(subscriptionARN)
+	if !ok {
 		b = &block{}
-		t.blocks[subscriptionARN] = b
+		t.blocks.Add(subscriptionARN, b)
 	}
 	return b
 }

@@ -76,6 +76,49 @@ func TestWhatIsLeftOfABlockIsNotUsedAfterAPause(t *testing.T) {
 	}
 }
 
+func TestANewRateHoldsAtOnceWithinABlockTooWhetherFasterOrSlower(t *testing.T) {
+	for _, rates := range [][2]int{{100, 4}, {4, 100}} {
+		f := newFakes(0)
+		th := throttle{slots: f}
+		var slots []time.Time
+		for _, rate := range []int{rates[0], rates[1], rates[1]} {
+			slot, err := th.take(t.Context(), "s", rate, crashStart)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slots = append(slots, slot)
+		}
+		if step, want := slots[2].Sub(slots[1]), time.Second/time.Duration(rates[1]); step != want {
+			t.Errorf("from %d to %d a second: %s between two slots, want %s", rates[0], rates[1], step, want)
+		}
+		if first := crashStart.Add(time.Duration(max(1, rates[0]/4)) * time.Second / time.Duration(rates[0])); slots[1].Before(first) {
+			t.Errorf("from %d to %d a second: the first slot at the new rate lies inside the block reserved before", rates[0], rates[1])
+		}
+	}
+}
+
+func TestTheBlocksOfManySubscriptionsAreForgottenAndNoSlotIsGivenTwice(t *testing.T) {
+	f := newFakes(0)
+	th := throttle{slots: f}
+	take := func(s string) time.Time {
+		slot, err := th.take(t.Context(), s, 100, crashStart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slot
+	}
+	first := take("s")
+	for i := range 2 * blocksKept {
+		take(fmt.Sprint("s", i))
+	}
+	if th.blocks.Len() > blocksKept {
+		t.Errorf("%d blocks are kept", th.blocks.Len())
+	}
+	if again := take("s"); !again.After(first) {
+		t.Errorf("the slot of %s is given twice", again)
+	}
+}
+
 func TestABacklogIsWorkedOffAtItsRateAndEachJobHoldsItsSlot(t *testing.T) {
 	f := newFakes(1)
 	f.change(0, throttled(2))

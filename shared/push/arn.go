@@ -1,6 +1,7 @@
 package push
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -14,12 +15,16 @@ type ARN struct {
 	Resource string
 }
 
-// ParseARN splits s. The error's text is the one SNS uses and carries no prefix:
-// "An ARN must have at least 6 elements, not N".
+// ParseARN splits s. Of a string with fewer than six elements the error's text
+// is the one SNS uses, without a prefix: "An ARN must have at least 6 elements,
+// not N".
 func ParseARN(s string) (ARN, error) {
 	p := strings.SplitN(s, ":", 6)
-	if len(p) < 6 || p[0] != "arn" {
-		return ARN{}, fmt.Errorf("An ARN must have at least 6 elements, not %d", strings.Count(s, ":")+1) //nolint:staticcheck // SNS's own text
+	if len(p) < 6 {
+		return ARN{}, fmt.Errorf("An ARN must have at least 6 elements, not %d", len(p)) //nolint:staticcheck // SNS's own text
+	}
+	if p[0] != "arn" {
+		return ARN{}, errors.New("an ARN must begin with the element arn")
 	}
 	return ARN{Partition: p[1], Service: p[2], Region: p[3], Account: p[4], Resource: p[5]}, nil
 }

@@ -25,8 +25,6 @@ const (
 	CodeBatchTooLong          Code = "BatchRequestTooLong"
 	CodeEmptyBatch            Code = "EmptyBatchRequest"
 	CodeTagLimit              Code = "TagLimitExceeded"
-	CodeSubscriptionLimit     Code = "SubscriptionLimitExceeded"
-	CodeTopicLimit            Code = "TopicLimitExceeded"
 	CodeConcurrentAccess      Code = "ConcurrentAccess"
 	CodeRequestTooLarge       Code = "RequestEntityTooLarge"
 	CodeThrottling            Code = "Throttling"
@@ -39,7 +37,7 @@ func (c Code) HTTPStatus() int {
 	switch c {
 	case CodeNotFound, CodeResourceNotFound:
 		return 404
-	case CodeAuthorizationError, CodeSubscriptionLimit, CodeTopicLimit:
+	case CodeAuthorizationError:
 		return 403
 	case CodeThrottling:
 		return 429

@@ -35,8 +35,8 @@ type Job struct {
 	NotBefore time.Time
 	// Slot is the throttle slot held, zero for none.
 	Slot time.Time
-	// WaitingSince is when the job was first put back without an attempt since
-	// its last one; zero when it was not.
+	// WaitingSince is when the job was first put back because its subscription
+	// is paused; zero when it was not, or when another wait came in between.
 	WaitingSince time.Time
 	// Stumbles counts failures on our side since the last attempt.
 	Stumbles int
@@ -173,7 +173,8 @@ func parseJob(s string) (jobWire, error) {
 }
 
 // DecodeJob reads a queue message. Its errors say what is wrong and quote
-// nothing of the message.
+// nothing of the message a job carries: at most a number, the kind's first 40
+// characters, or the character at which the JSON breaks off.
 func DecodeJob(s string) (Job, error) {
 	w, err := parseJob(s)
 	if err != nil {

@@ -47,8 +47,10 @@ func TestWhatIsNoARNIsRefusedInSNSsWords(t *testing.T) {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
-	if _, err := push.ParseARN("urn:a:b:c:d:e"); err == nil {
-		t.Error("took a URN")
+	for _, s := range []string{"urn:a:b:c:d:e", "urn:a:b:c:d:e:f:g", ":::::", "ARN:a:b:c:d:e"} {
+		if _, err := push.ParseARN(s); err == nil || strings.Contains(err.Error(), "elements") {
+			t.Errorf("%q, which has elements enough: %v", s, err)
+		}
 	}
 }
 
@@ -134,8 +136,8 @@ func TestACodeIsFoundThroughWrapping(t *testing.T) {
 func TestEveryCodeTravelsWithItsStatus(t *testing.T) {
 	for code, want := range map[push.Code]int{
 		push.CodeInvalidParameter: 400, push.CodeValidationError: 400, push.CodeTooManyEntries: 400, push.CodeTagLimit: 400,
-		push.CodeNotFound: 404, push.CodeResourceNotFound: 404, push.CodeAuthorizationError: 403, push.CodeTopicLimit: 403,
-		push.CodeSubscriptionLimit: 403, push.CodeThrottling: 429, push.CodeRequestTooLarge: 413, push.CodeInternalError: 500, push.CodeUnavailable: 503,
+		push.CodeNotFound: 404, push.CodeResourceNotFound: 404, push.CodeAuthorizationError: 403,
+		push.CodeThrottling: 429, push.CodeRequestTooLarge: 413, push.CodeInternalError: 500, push.CodeUnavailable: 503,
 	} {
 		if got := code.HTTPStatus(); got != want {
 			t.Errorf("%s: %d, want %d", code, got, want)

@@ -8,20 +8,8 @@ import (
 	"postino/shared/push"
 )
 
-// partition is the ARN partition of the API's region (AWS general reference,
-// ARNs: aws, aws-cn, aws-us-gov).
-func (a *API) partition() string {
-	switch {
-	case strings.HasPrefix(a.Region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(a.Region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
-}
-
 func (a *API) arnOf(topic string) string {
-	return push.ARN{Partition: a.partition(), Service: "sns", Region: a.Region, Account: a.Account, Resource: topic}.String()
+	return push.ARN{Partition: push.Partition(a.Region), Service: "sns", Region: a.Region, Account: a.Account, Resource: topic}.String()
 }
 
 // topicARN reads a parameter that names a topic. The texts are SNS's (recorded);
@@ -33,7 +21,7 @@ func (a *API) topicARN(c *call, parameter string) (string, error) {
 	}
 	arn, err := push.ParseARN(v)
 	if err != nil {
-		return "", push.Invalid("%s Reason: %s", parameter, err)
+		return "", badARN(parameter, v, err)
 	}
 	if !a.ours(arn) || arn.Resource == "" || strings.Contains(arn.Resource, ":") {
 		return "", push.Invalid("%s", parameter)
@@ -44,9 +32,18 @@ func (a *API) topicARN(c *call, parameter string) (string, error) {
 	return v, nil
 }
 
+// badARN words what push.ParseARN said of v. SNS gives a reason only where there
+// are too few elements (recorded).
+func badARN(parameter, v string, err error) error {
+	if strings.Count(v, ":") < 5 {
+		return push.Invalid("%s Reason: %s", parameter, err)
+	}
+	return push.Invalid("%s", parameter)
+}
+
 // ours reports whether arn is of SNS in our region, in whichever account.
 func (a *API) ours(arn push.ARN) bool {
-	return arn.Partition == a.partition() && arn.Service == "sns" && arn.Region == a.Region
+	return arn.Partition == push.Partition(a.Region) && arn.Service == "sns" && arn.Region == a.Region
 }
 
 // subscriptionARN reads the parameter SubscriptionArn. known is false when the
@@ -57,7 +54,7 @@ func (a *API) subscriptionARN(c *call) (v string, known bool, err error) {
 	}
 	arn, err := push.ParseARN(v)
 	if err != nil {
-		return "", false, push.Invalid("SubscriptionArn Reason: %s", err)
+		return "", false, badARN("SubscriptionArn", v, err)
 	}
 	if !isUUID(arn.SubscriptionID()) {
 		return "", false, push.Invalid("SubscriptionId")

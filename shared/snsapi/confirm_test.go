@@ -98,6 +98,21 @@ func TestUnsubscribeLeavesATombstoneAndAFarewellWhoseTokenRestores(t *testing.T)
 	}
 }
 
+func TestAFarewellsLinkRestoresWithoutTheAuthenticationOfBefore(t *testing.T) {
+	b := newBench(t)
+	topic := b.newTopic("t")
+	arn := b.pending(topic, "http://a.example")
+	b.ok("Action", "ConfirmSubscription", "TopicArn", topic, "Token", b.token(arn), "AuthenticateOnUnsubscribe", "true")
+	if !b.directory.subs[arn].Authenticated {
+		t.Fatal("the confirmation was not authenticated")
+	}
+	b.ok("Action", "Unsubscribe", "SubscriptionArn", arn)
+	b.served(b.get("Action", "ConfirmSubscription", "TopicArn", topic, "Token", b.token(arn)))
+	if s := b.directory.subs[arn]; s.Deleted() || !s.Confirmed || s.Authenticated {
+		t.Errorf("restored by an unsigned request as %+v", s)
+	}
+}
+
 func TestAFarewellsTokenIsGoodForTwoDaysAfterUnsubscribing(t *testing.T) {
 	b := newBench(t)
 	topic := b.newTopic("t")

@@ -103,6 +103,7 @@ var refusals = []struct {
 	{"CreateTopic with an attribute twice", []string{"Action", "CreateTopic", "Name", "a", "Attributes.entry.1.key", "DisplayName", "Attributes.entry.1.value", "x", "Attributes.entry.2.key", "DisplayName", "Attributes.entry.2.value", "y"}, 400, "InvalidParameter", inAttrs + "DisplayName is given twice"},
 	{"CreateTopic with another display name", []string{"Action", "CreateTopic", "Name", "t", "Attributes.entry.1.key", "DisplayName", "Attributes.entry.1.value", "other"}, 400, "InvalidParameter", inAttrs + "Topic already exists with different attributes"},
 	{"CreateTopic with another signature version", []string{"Action", "CreateTopic", "Name", "t", "Attributes.entry.1.key", "SignatureVersion", "Attributes.entry.1.value", "2"}, 400, "InvalidParameter", inAttrs + "Topic already exists with different attributes"},
+	{"CreateTopic with another delivery policy", []string{"Action", "CreateTopic", "Name", "t", "Attributes.entry.1.key", "DeliveryPolicy", "Attributes.entry.1.value", `{"http":{"disableSubscriptionOverrides":true}}`}, 400, "InvalidParameter", inAttrs + "Topic already exists with different attributes"},
 	{"CreateTopic with another tag", []string{"Action", "CreateTopic", "Name", "t", "Tags.member.1.Key", "k2", "Tags.member.1.Value", "v"}, 400, "InvalidParameter", invalid + "Tags Reason: Topic already exists with different tags"},
 	{"CreateTopic with another tag value", []string{"Action", "CreateTopic", "Name", "t", "Tags.member.1.Key", "k", "Tags.member.1.Value", "w"}, 400, "InvalidParameter", invalid + "Tags Reason: Topic already exists with different tags"},
 	{"CreateTopic with a tag key twice", []string{"Action", "CreateTopic", "Name", "n", "Tags.member.1.Key", "k", "Tags.member.2.Key", "k"}, 400, "InvalidParameter", invalid + "Duplicated keys are not allowed."},
@@ -116,6 +117,8 @@ var refusals = []struct {
 	{"GetTopicAttributes of nothing", []string{"Action", "GetTopicAttributes", "TopicArn", absent}, 404, "NotFound", "Topic does not exist"},
 	{"GetTopicAttributes without an ARN", []string{"Action", "GetTopicAttributes"}, 400, "InvalidParameter", invalid + "TopicArn Reason: no value for required parameter"},
 	{"GetTopicAttributes of no ARN", []string{"Action", "GetTopicAttributes", "TopicArn", "randomstring"}, 400, "InvalidParameter", invalid + "TopicArn Reason: An ARN must have at least 6 elements, not 1"},
+	{"GetTopicAttributes of what has the elements of an ARN and is none", []string{"Action", "GetTopicAttributes", "TopicArn", "urn:aws:sns:us-east-1:000000000000:t:a:b"}, 400, "InvalidParameter", invalid + "TopicArn"},
+	{"Unsubscribe of what has the elements of an ARN and is none", []string{"Action", "Unsubscribe", "SubscriptionArn", "urn" + strings.TrimPrefix(someSub, "arn")}, 400, "InvalidParameter", invalid + "SubscriptionArn"},
 	{"GetTopicAttributes in another region", []string{"Action", "GetTopicAttributes", "TopicArn", "arn:aws:sns:eu-west-1:000000000000:t"}, 400, "InvalidParameter", invalid + "TopicArn"},
 	{"GetTopicAttributes of another service", []string{"Action", "GetTopicAttributes", "TopicArn", "arn:aws:sqs:us-east-1:000000000000:t"}, 400, "InvalidParameter", invalid + "TopicArn"},
 	{"GetTopicAttributes of a subscription", []string{"Action", "GetTopicAttributes", "TopicArn", someSub}, 400, "InvalidParameter", invalid + "TopicArn"},
@@ -335,9 +338,17 @@ func TestWhatIsNoQueryRequestGetsAClear4xx(t *testing.T) {
 	wantRefusal(t, serve(Request{Method: "POST", Path: "/", Body: []byte("%zz=1")}), 400, "MalformedQueryString", "The query string cannot be read: a parameter's name has a broken percent-encoding.")
 	wantRefusal(t, serve(Request{Method: "POST", Path: "/", Body: []byte("A=%z")}), 400, "MalformedQueryString", "The query string cannot be read: A has a broken percent-encoding.")
 	wantRefusal(t, serve(Request{Method: "POST", Path: "/", RawQuery: "Action=ListTopics", Body: []byte("Action=DeleteTopic")}), 400, "InvalidParameter", "Invalid parameter: Action is given twice with different values")
-	wantRefusal(t, serve(Request{Method: "POST", Path: "/", Body: make([]byte, maxBody+1)}), 413, "RequestEntityTooLarge", "The request is larger than 2097152 bytes.")
+	wantRefusal(t, serve(Request{Method: "POST", Path: "/", Body: make([]byte, maxBody+1)}), 413, "RequestEntityTooLarge", "The request is larger than 1048576 bytes.")
+	wantRefusal(t, serve(Request{Method: "POST", Path: "/", RawQuery: strings.Repeat("x", maxBody+1)}), 413, "RequestEntityTooLarge", "The request is larger than 1048576 bytes.")
 	wantRefusal(t, serve(Request{Method: "POST", Path: "/elsewhere"}), 404, "NotFound", "There is nothing at this path: send requests to /.")
-	wantRefusal(t, serve(Request{Method: "POST", Path: "/", Header: http.Header{"Sec-Fetch-Site": {"cross-site"}}, Body: []byte("Action=ListTopics")}), 403, "AuthorizationError", "Requests from pages of other sites are refused.")
+	for _, site := range []string{"cross-site", "same-site"} {
+		wantRefusal(t, serve(Request{Method: "POST", Path: "/", Header: http.Header{"Sec-Fetch-Site": {site}}, Body: []byte("Action=ListTopics")}), 403, "AuthorizationError", "Requests from pages of other sites are refused.")
+	}
+	for _, site := range []string{"same-origin", "none", ""} {
+		if r := serve(Request{Method: "POST", Path: "/", Header: http.Header{"Sec-Fetch-Site": {site}}, Body: []byte("Action=ListTopics")}); r.Status != 200 {
+			t.Errorf("Sec-Fetch-Site %q: %d", site, r.Status)
+		}
+	}
 	for _, method := range []string{"HEAD", "PUT", "DELETE", "OPTIONS"} {
 		r := serve(Request{Method: method, Path: "/", RawQuery: "Action=ListTopics"})
 		wantRefusal(t, r, 405, "MethodNotAllowed", "Requests are made by POST, the links in messages by GET.")

@@ -28,8 +28,8 @@ type Directory interface {
 	// CreateSubscription stores s unless a live one for the same (topic,
 	// protocol, endpoint) exists; then it answers that one and false.
 	CreateSubscription(ctx context.Context, s push.Subscription) (push.Subscription, bool, error)
-	// UpdateSubscription is UpdateTopic's like. It also revives a tombstone when
-	// change clears DeletedAt.
+	// UpdateSubscription does with a subscription what UpdateTopic does with a
+	// topic. It also revives a tombstone when change clears DeletedAt.
 	UpdateSubscription(ctx context.Context, arn string, change func(*push.Subscription) error) (push.Subscription, error)
 	// DeleteSubscription leaves a tombstone and answers what was there.
 	DeleteSubscription(ctx context.Context, arn string, now time.Time) (push.Subscription, error)

@@ -10,9 +10,6 @@ import (
 	"postino/shared/push"
 )
 
-// maxBatch is the most entries of one PublishBatch (SNS API reference).
-const maxBatch = 10
-
 // maxInvocation bounds the client's own name of its call, in bytes; SDKs send a
 // UUID. A longer one is as good as none.
 const maxInvocation = 128
@@ -111,7 +108,7 @@ func checkBatch(members []params) error {
 	if len(members) == 0 {
 		return push.Errorf(push.CodeEmptyBatch, "The batch request doesn't contain any entries.")
 	}
-	if len(members) > maxBatch {
+	if len(members) > pipeline.MaxBatch {
 		return push.Errorf(push.CodeTooManyEntries, "The batch request contains more entries than permissible.")
 	}
 	seen := make(map[string]bool, len(members))

@@ -12,10 +12,11 @@ import (
 	"postino/shared/push"
 )
 
-// Bounds of a request. The largest legal message is 262,144 bytes, which
-// percent-encoding can triple; what it carries besides is small.
+// Bounds of a request, of its body and of its query string. The largest legal
+// message is 262,144 bytes, which percent-encoding can triple; what it carries
+// besides is small.
 const (
-	maxBody   = 2 << 20
+	maxBody   = 1 << 20
 	maxParams = 10_000
 )
 

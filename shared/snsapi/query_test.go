@@ -67,6 +67,13 @@ func TestTooManyParametersAreRefused(t *testing.T) {
 	}
 }
 
+func TestARequestOfExactlyOneMebibyteIsRead(t *testing.T) {
+	value := strings.Repeat("v", 1<<20-len("a="))
+	if p := decoded(t, "a="+value); p["a"] != value {
+		t.Errorf("%d bytes are left", len(p["a"]))
+	}
+}
+
 func TestAnyParametersSurviveEncodingAndDecoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "parameters")

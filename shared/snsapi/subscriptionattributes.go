@@ -179,7 +179,7 @@ func (a *API) getSubscriptionAttributes(ctx context.Context, c *call) error {
 	}
 	m := map[string]string{
 		"SubscriptionArn": s.ARN, "TopicArn": s.TopicARN, "Owner": s.Owner, "Protocol": string(s.Protocol), "Endpoint": masked(s.Endpoint),
-		"SubscriptionPrincipal":        "arn:" + a.partition() + ":iam::" + s.Owner + ":root",
+		"SubscriptionPrincipal":        "arn:" + push.Partition(a.Region) + ":iam::" + s.Owner + ":root",
 		"PendingConfirmation":          strconv.FormatBool(!s.Confirmed),
 		"ConfirmationWasAuthenticated": strconv.FormatBool(s.Authenticated),
 		"RawMessageDelivery":           strconv.FormatBool(s.Raw),

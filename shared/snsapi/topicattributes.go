@@ -140,12 +140,9 @@ func (a *API) getTopicAttributes(ctx context.Context, c *call) error {
 		return err
 	}
 	m := map[string]string{
-		"TopicArn": t.ARN, "Owner": a.Account, "DisplayName": t.DisplayName, "Policy": t.Policy,
+		"TopicArn": t.ARN, "Owner": a.Account, "DisplayName": t.DisplayName, "Policy": a.defaultPolicy(t.ARN),
 		"SubscriptionsConfirmed": strconv.Itoa(t.Confirmed), "SubscriptionsPending": strconv.Itoa(t.Pending),
 		"SubscriptionsDeleted": strconv.Itoa(t.Deleted), "EffectiveDeliveryPolicy": effective,
-	}
-	if t.Policy == "" {
-		m["Policy"] = a.defaultPolicy(t.ARN)
 	}
 	if t.DeliveryPolicy != "" {
 		m["DeliveryPolicy"] = t.DeliveryPolicy
@@ -171,7 +168,7 @@ func parsedTopicPolicy(document string) (deliverypolicy.TopicPolicy, error) {
 }
 
 // defaultPolicy is the access policy SNS shows on a topic that has none of its
-// own (recorded): the owner's account may do these eight things.
+// own (recorded), as no topic has here: the owner's account may do these eight things.
 func (a *API) defaultPolicy(arn string) string {
 	q := func(s string) string { b, _ := json.Marshal(s); return string(b) } // a string always marshals
 	return `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[{"Sid":"__default_statement_ID","Effect":"Allow",` +

@@ -17,7 +17,7 @@ import (
 // Terminal shows people what happens, one line per attempt: time, subscriber,
 // attempt and phase, outcome, what is next and why.
 //
-//	12:00:01.234  /flaky            attempt 1 initial         503 Service Unavailable is retryable: attempt 2 of 6 (immediate) at once (took 1.2ms)
+//	12:00:01.234  /flaky                 attempt 1 initial         503 Service Unavailable is retryable: attempt 2 of 6 (immediate) at once (took 1.2ms)
 //
 // It writes as events come, so a reader that stops reading holds the pipeline
 // up: it is meant for demonstrations.
@@ -45,7 +45,7 @@ func (t *Terminal) Observe(e pipeline.Event) {
 	if what == "" {
 		return
 	}
-	line := t.paint(grey, e.Time.In(t.zone).Format("15:04:05.000")) + "  " + pad(printable(subscriberOf(e)), 16) + "  " +
+	line := t.paint(grey, e.Time.In(t.zone).Format("15:04:05.000")) + "  " + pad(printable(subscriberOf(e)), 21) + "  " +
 		pad(printable(attemptOf(e)), 24) + "  " + t.paint(colour, printable(what)) + "\n"
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +81,7 @@ func describe(e pipeline.Event) (colour, what string) {
 	case pipeline.EventPoison:
 		return red, because("set aside what is no job", e.Reason)
 	case pipeline.EventRedriven:
-		return grey, "sent again from a dead-letter queue"
+		return grey, fmt.Sprintf("message %s is sent again to %s from dead-letter queue %s", e.MessageID, shortSubscription(e.Subscription), queueName(e.Lane))
 	default:
 		return "", ""
 	}
@@ -108,6 +108,17 @@ func subscriberOf(e pipeline.Event) string {
 		return host
 	}
 	return "/" + path
+}
+
+// shortSubscription is the topic's name and the beginning of the subscription's
+// id, the way the command line writes and takes it.
+func shortSubscription(arn string) string {
+	topic := push.TopicOf(arn)
+	if topic == "" {
+		return arn
+	}
+	id := arn[len(topic)+1:]
+	return queueName(topic) + ":" + id[:min(8, len(id))]
 }
 
 func attemptOf(e pipeline.Event) string {

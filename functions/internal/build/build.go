@@ -33,7 +33,7 @@ type Batch func(context.Context, events.SQSEvent) (events.SQSEventResponse, erro
 // Like the others it ends the process with one log line that says what is wrong:
 // AWS Lambda reports it and starts the function anew.
 func MustPublish() func(context.Context, json.RawMessage) (any, error) {
-	b := must(open(context.Background(), os.Getenv, os.Stderr))
+	b := must(open(context.Background(), os.Getenv, false))
 	if b.config.PublicURL == "" && b.aws != nil {
 		return (&frontDoor{make: b.functions}).Handle
 	}
@@ -42,26 +42,21 @@ func MustPublish() func(context.Context, json.RawMessage) (any, error) {
 
 // MustFanout makes the fanout function's handler. It makes no links.
 func MustFanout() Batch {
-	b := must(open(context.Background(), os.Getenv, os.Stderr))
+	b := must(open(context.Background(), os.Getenv, false))
 	return must(b.functions(b.config.PublicURL)).Fanout.Handle
 }
 
 // MustDeliver makes the deliver function's handler. It needs POSTINO_PUBLIC_URL.
 func MustDeliver() Batch {
-	b := must(open(context.Background(), os.Getenv, os.Stderr))
-	if b.config.PublicURL == "" {
-		stop(errNoURL)
-	}
+	b := must(open(context.Background(), os.Getenv, true))
 	return must(b.functions(b.config.PublicURL)).Deliver.Handle
 }
 
 // MustRedrive makes the redrive function's handler. It makes no links.
 func MustRedrive() Batch {
-	b := must(open(context.Background(), os.Getenv, os.Stderr))
+	b := must(open(context.Background(), os.Getenv, false))
 	return must(b.functions(b.config.PublicURL)).Redrive.Handle
 }
-
-var errNoURL = errors.New("POSTINO_PUBLIC_URL is not set: a function cannot know the URL its links must begin with")
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -84,19 +79,20 @@ type builder struct {
 	embedded *stack.Stack
 }
 
-// open reads the environment and opens the adapters it chooses.
-func open(ctx context.Context, getenv func(string) string, to *os.File) (*builder, error) {
+// open reads the environment and opens the adapters it chooses. A function that
+// makes links must be told where they begin; the embedded adapters' one always is.
+func open(ctx context.Context, getenv func(string) string, makesLinks bool) (*builder, error) {
 	c, err := config.Load(getenv)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{config: c, log: slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: c.LogLevel}))}
+	if c.PublicURL == "" && (makesLinks || c.Table == "") {
+		return nil, errors.New("POSTINO_PUBLIC_URL is not set: a function cannot know the URL its links must begin with")
+	}
+	b := &builder{config: c, log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))}
 	if c.Table != "" {
 		b.aws, err = openCloud(ctx, c)
 		return b, err
-	}
-	if c.PublicURL == "" {
-		return nil, errNoURL
 	}
 	b.embedded, err = stack.Open(ctx, c, b.log)
 	return b, err

@@ -132,31 +132,3 @@ func parseAfter(s string) (updated, id int64, err error) {
 	}
 	return updated, id, nil
 }
-
-// GetDelivery implements operator.Deliveries.
-func (s *Store) GetDelivery(ctx context.Context, key push.DeliveryKey) (push.Delivery, bool, error) {
-	var d *push.Delivery
-	err := s.db.Read(ctx, func(tx *sqlitedb.Tx) (err error) {
-		_, d, err = readDelivery(tx, key)
-		return err
-	})
-	if err != nil || d == nil {
-		return push.Delivery{}, false, err
-	}
-	return *d, true, nil
-}
-
-// CountByState counts the records kept.
-func (s *Store) CountByState(ctx context.Context) (map[push.State]int, error) {
-	counts := map[push.State]int{}
-	err := s.db.Read(ctx, func(tx *sqlitedb.Tx) error {
-		return tx.Query(`SELECT state, count(*) FROM delivery GROUP BY state`, func(r sqlitedb.Row) error {
-			counts[push.State(r.Text(0))] = int(r.Int(1))
-			return nil
-		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return counts, nil
-}

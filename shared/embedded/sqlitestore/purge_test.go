@@ -29,7 +29,7 @@ func TestPurgeForgetsExpiredDeliveriesInSteps(t *testing.T) {
 	for _, want := range []int{10, 10, 5, 0} {
 		f.purge(t, epoch.Add(time.Hour+time.Millisecond), 10, want)
 	}
-	if _, found, err := f.GetDelivery(t.Context(), kept.Key); err != nil || !found {
+	if _, found, err := f.delivery(t.Context(), kept.Key); err != nil || !found {
 		t.Errorf("a delivery without expiry was purged: %v", err)
 	}
 }
@@ -176,7 +176,7 @@ func TestRecordsOfANewerVersionAreNotMisread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := f.GetDelivery(t.Context(), d.Key); err == nil {
+	if _, _, err := f.delivery(t.Context(), d.Key); err == nil {
 		t.Error("a delivery of version 9 was read")
 	}
 	if _, _, err := f.Settle(t.Context(), d); err == nil {

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"postino/shared/embedded/sqlitedb"
 	"postino/shared/operator"
 	"postino/shared/pipeline"
+	"postino/shared/push"
 	"postino/shared/snsapi"
 )
 
@@ -81,4 +83,16 @@ func TestDeliveriesConform(t *testing.T) {
 
 func TestSlotsConform(t *testing.T) {
 	conformance.ExerciseSlots(t, harness(func(f *fixture) pipeline.Slots { return f }))
+}
+
+// delivery gives the record of key, and whether there is one.
+func (f *fixture) delivery(ctx context.Context, key push.DeliveryKey) (d push.Delivery, found bool, err error) {
+	err = f.db.Read(ctx, func(tx *sqlitedb.Tx) error {
+		_, kept, err := readDelivery(tx, key)
+		if found = kept != nil; found {
+			d = *kept
+		}
+		return err
+	})
+	return d, found, err
 }

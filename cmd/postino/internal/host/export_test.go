@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"postino/shared/embedded/sqlitedb"
 )
@@ -19,4 +20,34 @@ func (h *Host) BoundDatabase(ctx context.Context, pages int64) error {
 		}
 		return tx.Query(fmt.Sprintf(`PRAGMA max_page_count(%d)`, bound), func(sqlitedb.Row) error { return nil })
 	})
+}
+
+// TidyStep is how many records are forgotten at once.
+const TidyStep = tidyStep
+
+// Seed puts n dead deliveries into the store that have expired already.
+func (h *Host) Seed(ctx context.Context, n int) error {
+	return h.stack.DB.Do(ctx, func(tx *sqlitedb.Tx) error {
+		for i := range n {
+			if _, err := tx.Exec(`INSERT INTO delivery (subscription, message_id, generation, attempt, state, owner, lease_end_ms, next_at_ms, updated_ms, expires_ms, doc)
+				VALUES ('s', ?, '', 1, 'dead', '', 0, 0, 1, 2, '{}')`, fmt.Sprint(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Records counts the deliveries kept.
+func (h *Host) Records(ctx context.Context) (n int64, err error) {
+	err = h.stack.DB.Read(ctx, func(tx *sqlitedb.Tx) error {
+		return tx.Query(`SELECT count(*) FROM delivery`, func(r sqlitedb.Row) error { n = r.Int(0); return nil })
+	})
+	return n, err
+}
+
+// Reserve takes slots of a throttled subscription ahead.
+func (h *Host) Reserve(ctx context.Context, rate float64, n int) error {
+	_, err := h.stack.Store.Reserve(ctx, "arn:aws:sns:us-east-1:000000000000:t:x", rate, n, time.Now())
+	return err
 }

@@ -24,6 +24,8 @@ const (
 	drain = 5 * time.Second
 	// tidyEvery is how often expired records are forgotten.
 	tidyEvery = time.Minute
+	// tidyStep is how many are forgotten in one transaction.
+	tidyStep = 1000
 )
 
 func pid() int { return os.Getpid() }
@@ -74,10 +76,12 @@ func (h *Host) Run(ctx context.Context) error {
 // handler is the whole HTTP surface.
 func (h *Host) handler() http.Handler {
 	door := h.functions.Publish
+	guarded := http.NewServeMux()
+	guarded.Handle("/", lambdaio.Gateway{Handle: door.HandleURL, Refuse: door.Refuse})
+	guarded.Handle(operator.Prefix, operator.HTTP{Operator: h.Operator(), Token: h.server.Token, Log: h.options.Log})
+	guarded.Handle("GET /metrics", h.meter.Handler())
 	mux := http.NewServeMux()
-	mux.Handle("/", lambdaio.Gateway{Handle: door.HandleURL, Refuse: door.Refuse})
-	mux.Handle(operator.Prefix, operator.HTTP{Operator: h.Operator(), Token: h.server.Token, Log: h.options.Log})
-	mux.Handle("GET /metrics", h.meter.Handler())
+	mux.Handle("/", h.knownHosts(guarded))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
@@ -105,18 +109,30 @@ func (h *Host) sources() []*eventsource.Source {
 	}
 }
 
-// tidy forgets expired records, a few at a time.
+// tidy forgets expired records, at the start and every minute.
 func (h *Host) tidy(ctx context.Context) {
 	t := time.NewTicker(tidyEvery)
 	defer t.Stop()
 	for {
+		if err := h.purge(ctx); err != nil && ctx.Err() == nil {
+			h.options.Log.Error("expired records could not be removed; they are tried again", "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if _, err := h.stack.Store.Purge(ctx, time.Now(), 1000); err != nil && ctx.Err() == nil {
-				h.options.Log.Error("expired records could not be removed; they are tried again", "err", err)
-			}
 		}
 	}
+}
+
+// purge removes all that has expired, in steps that hold up nobody who writes
+// meanwhile.
+func (h *Host) purge(ctx context.Context) error {
+	for ctx.Err() == nil {
+		removed, err := h.stack.Store.Purge(ctx, time.Now(), tidyStep)
+		if err != nil || removed == 0 {
+			return err
+		}
+	}
+	return nil
 }

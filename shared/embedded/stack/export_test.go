@@ -1,0 +1,7 @@
+package stack
+
+// The bounds of admit.
+const (
+	Behind     = behind
+	HeldAtMost = heldAtMost
+)
