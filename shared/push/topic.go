@@ -13,8 +13,6 @@ type Topic struct {
 	DeliveryPolicy string
 	// SignatureVersion is "1" or "2"; "" means 1.
 	SignatureVersion string
-	// Policy is the access policy as stored, "" for SNS's default one.
-	Policy string
 	Tags   map[string]string
 	// Version grows with every change of the topic or of any of its
 	// subscriptions; lists cached under an older version are stale.
