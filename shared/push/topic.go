@@ -13,7 +13,7 @@ type Topic struct {
 	DeliveryPolicy string
 	// SignatureVersion is "1" or "2"; "" means 1.
 	SignatureVersion string
-	Tags   map[string]string
+	Tags             map[string]string
 	// Version grows with every change of the topic or of any of its
 	// subscriptions; lists cached under an older version are stale.
 	Version   int64
