@@ -43,6 +43,9 @@ type Config struct {
 	// ScheduleGroup is the EventBridge Scheduler group of waiting jobs, and
 	// ScheduleRole the ARN of the role it sends them with.
 	ScheduleGroup, ScheduleRole string
+	// Unauthenticated lets the deployed publish function serve callers it cannot
+	// tell apart.
+	Unauthenticated bool
 	// LogLevel is the least severe level that is logged.
 	LogLevel slog.Level
 }

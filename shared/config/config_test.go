@@ -56,7 +56,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		"POSTINO_ATTEMPT_QUEUE", sqs+"a", "POSTINO_RETRY_QUEUE", sqs+"r", "POSTINO_FANOUT_QUEUE", sqs+"f",
 		"POSTINO_DEAD_LETTER_QUEUE", "d_-9", "POSTINO_FAILED_JOBS_QUEUE", strings.Repeat("x", 80),
 		"POSTINO_INLINE_FANOUT", "1000", "POSTINO_REQUEST_TIMEOUT", "1500ms", "POSTINO_MAX_REDRIVES", "0",
-		"POSTINO_ALLOW_NETWORKS", "10.0.0.0/8, fd00::/8\t192.168.1.7", "POSTINO_LOG_LEVEL", "WARN",
+		"POSTINO_ALLOW_NETWORKS", "10.0.0.0/8, fd00::/8\t192.168.1.7", "POSTINO_LOG_LEVEL", "WARN", "POSTINO_UNAUTHENTICATED", "yes",
 		"POSTINO_EVENT_TOPIC_ARN", "arn:aws:sns:eu-west-1:123456789012:events",
 		"POSTINO_TABLE", "postino-Table.1_x", "POSTINO_SCHEDULE_GROUP", "postino", "POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:role/path/send",
 	))
@@ -69,7 +69,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		Queues:       pipeline.QueueNames{Attempt: sqs + "a", Retry: sqs + "r", Fanout: sqs + "f", DeadLetter: "d_-9", Failed: strings.Repeat("x", 80)},
 		InlineFanout: 1000, RequestTimeout: 1500 * time.Millisecond, MaxRedrives: 0,
 		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.168.1.7/32")},
-		EventTopicARN: "arn:aws:sns:eu-west-1:123456789012:events", LogLevel: slog.LevelWarn,
+		EventTopicARN: "arn:aws:sns:eu-west-1:123456789012:events", LogLevel: slog.LevelWarn, Unauthenticated: true,
 		Table: "postino-Table.1_x", ScheduleGroup: "postino", ScheduleRole: "arn:aws:iam::123456789012:role/path/send",
 	}
 	if d := cmp.Diff(want, got, comparePrefixes); d != "" {
@@ -122,6 +122,7 @@ func TestLoadNamesTheVariableThatCannotBeUsed(t *testing.T) {
 		{"POSTINO_TABLE", "arn:aws:dynamodb:us-east-1:000000000000:table/a b", "3 to 255"},
 		{"POSTINO_SCHEDULE_GROUP", "a b", "1 to 64"},
 		{"POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:user/me", "a role's ARN"},
+		{"POSTINO_UNAUTHENTICATED", "true", "neither yes nor no"},
 		{"POSTINO_LOG_LEVEL", "loud", "debug, info, warn or error"},
 	}
 	for _, c := range cases {

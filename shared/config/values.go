@@ -199,3 +199,12 @@ func wholeNumber(value string, least, most int) (int, error) {
 func consistsOf(s, set string) bool {
 	return s != "" && strings.Trim(s, set) == ""
 }
+
+func setUnauthenticated(c *Config, value string) error {
+	switch value {
+	case "yes", "no":
+		c.Unauthenticated = value == "yes"
+		return nil
+	}
+	return errors.New("is neither yes nor no")
+}

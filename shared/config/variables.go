@@ -73,6 +73,8 @@ func settings() []setting {
 			"EventBridge Scheduler group of jobs that wait longer than 15 minutes; needed on AWS.", setScheduleGroup),
 		plain("POSTINO_SCHEDULE_ROLE", "",
 			"ARN of the role that EventBridge Scheduler sends those jobs with; needed on AWS.", setScheduleRole),
+		plain("POSTINO_UNAUTHENTICATED", "no",
+			"`yes` lets the deployed publish function start although it does not check who calls. Set it only where nobody else reaches the Function URL.", setUnauthenticated),
 		plain("POSTINO_LOG_LEVEL", "info",
 			"Least severe level that is logged: `debug`, `info`, `warn` or `error`.", setLogLevel),
 	}

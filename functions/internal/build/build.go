@@ -34,6 +34,9 @@ type Batch func(context.Context, events.SQSEvent) (events.SQSEventResponse, erro
 // AWS Lambda reports it and starts the function anew.
 func MustPublish() func(context.Context, json.RawMessage) (any, error) {
 	b := must(open(context.Background(), os.Getenv, false))
+	if err := b.mayServe(); err != nil {
+		stop(err)
+	}
 	if b.config.PublicURL == "" && b.aws != nil {
 		return (&frontDoor{make: b.functions}).Handle
 	}
@@ -96,6 +99,14 @@ func open(ctx context.Context, getenv func(string) string, makesLinks bool) (*bu
 	}
 	b.embedded, err = stack.Open(ctx, c, b.log)
 	return b, err
+}
+
+// mayServe keeps a deployed front door shut: this build does not check who calls.
+func (b *builder) mayServe() error {
+	if b.aws != nil && !b.config.Unauthenticated {
+		return errors.New("POSTINO_UNAUTHENTICATED is not yes: callers are not checked, so a deployed front door would be anyone's; set it only where nobody else reaches the Function URL")
+	}
+	return nil
 }
 
 // functions wires the four handlers; their links begin with publicURL.

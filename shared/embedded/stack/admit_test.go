@@ -47,7 +47,7 @@ func TestPublishersAreHeldBackWhileDeliveriesAreBehindAndNotForLong(t *testing.T
 		return time.Since(began)
 	}
 	fill(t, s, stack.Behind-1)
-	if d := held(); d > stack.HeldAtMost/2 {
+	if d := held(); d >= stack.HeldAtMost {
 		t.Errorf("held for %s although nothing is behind", d)
 	}
 	fill(t, s, 1)
@@ -59,14 +59,22 @@ func TestPublishersAreHeldBackWhileDeliveriesAreBehindAndNotForLong(t *testing.T
 	if err := a.Admit(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller who has left gets %v", err)
 	}
-	// One job fewer lets the publisher on at once.
-	admitted := make(chan time.Duration, 1)
-	go func() { admitted <- held() }()
-	if got, err := s.Queue.Receive(t.Context(), "AttemptQueue", 1, time.Minute, 0); err != nil || len(got) != 1 {
-		t.Fatal(got, err)
+	// One job fewer lets the publisher on at once, though a busy machine may take
+	// too long to take that job.
+	atOnce := false
+	for range 20 {
+		admitted := make(chan time.Duration, 1)
+		go func() { admitted <- held() }()
+		if got, err := s.Queue.Receive(t.Context(), "AttemptQueue", 1, time.Minute, 0); err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		if atOnce = <-admitted < stack.HeldAtMost; atOnce {
+			break
+		}
+		fill(t, s, 1)
 	}
-	if d := <-admitted; d >= stack.HeldAtMost {
-		t.Errorf("held for %s although deliveries caught up", d)
+	if !atOnce {
+		t.Error("publishers are held although deliveries caught up")
 	}
 }
 

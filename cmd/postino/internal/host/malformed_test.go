@@ -89,7 +89,7 @@ func TestABodyTooLargeIsRefusedUnread(t *testing.T) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(patience))
 	// Not a byte of the body is sent: an answer means that none was waited for.
-	_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", lambdaio.MaxBody+1)
+	_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", lambdaio.MaxBody+1)
 	resp := must[*http.Response](t)(http.ReadResponse(bufio.NewReader(c), nil))
 	defer resp.Body.Close()
 	body := must[[]byte](t)(io.ReadAll(resp.Body))
@@ -129,10 +129,10 @@ func TestNoiseOnTheWireHurtsNobody(t *testing.T) {
 	for _, noise := range []string{
 		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", // a TLS hello
 		"GET /\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("y", 128<<10) + "\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nAction=Publish", // and no more
+		"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+		"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("y", 128<<10) + "\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nAction=Publish", // and no more
 		"",
 	} {
 		c := must[net.Conn](t)(net.Dial("tcp", strings.TrimPrefix(s.url, "http://")))
