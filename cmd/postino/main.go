@@ -15,6 +15,7 @@ func main() { os.Exit(start()) }
 func start() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)   // a second signal ends the process at once
 	signal.Ignore(syscall.SIGXFSZ) // a file-size limit is a full disk to us: an error, not a death
 	defer profile()()
 	return run(ctx, newApp(), os.Args[1:])

@@ -70,7 +70,7 @@ func New(c config.Config, a Adapters) Functions {
 		Now: time.Now, Sleep: sleep, Random: mathrand.Float64, NewID: uuid.NewString, RequestTimeout: c.RequestTimeout, CacheFor: a.CacheFor}
 	redrive := &pipeline.Redrive{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now, MaxRedrives: c.MaxRedrives}
 	api := &snsapi.API{Directory: a.Store, Publisher: publish, Region: c.Region, Account: c.Account,
-		Certificate: snsapi.Certificate{Path: a.Signer.CertPath(), PEM: a.Signer.CertPEM()}, Now: time.Now, Random: rand.Reader, Log: a.Log}
+		Reserved: c.Queues.Working, Certificate: snsapi.Certificate{Path: a.Signer.CertPath(), PEM: a.Signer.CertPEM()}, Now: time.Now, Random: rand.Reader, Log: a.Log}
 	return Functions{
 		Publish:  lambdaio.PublishHandler{API: api, Publisher: publish, Refuse: api.Refuse, EventTopic: c.EventTopicARN, Log: a.Log},
 		Fanout:   lambdaio.BatchHandler{Process: fanout.Handle, Log: a.Log},

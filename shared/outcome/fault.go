@@ -24,6 +24,7 @@ const (
 	TLS         = "tls"
 	Blocked     = "blocked"
 	Protocol    = "protocol"
+	Local       = push.LocalFault
 )
 
 // BlockedError is what a dial guard returns for an address that it refuses.
@@ -51,6 +52,10 @@ func OfError(err error) push.Result {
 	}
 	if errors.Is(err, context.Canceled) {
 		r.Detail = "the attempt was stopped on this side before an answer came"
+		return r
+	}
+	if isOurs(err) {
+		r.Fault, r.Detail = Local, "this host has run out of file descriptors or memory"
 		return r
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
@@ -176,4 +181,15 @@ func unreachableDetail(err error) string {
 		return "endpoint cannot be reached: " + errno.Error()
 	}
 	return "endpoint cannot be reached"
+}
+
+// isOurs reports whether the fault is this host's and says nothing of the
+// endpoint.
+func isOurs(err error) bool {
+	for _, ours := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, ours) {
+			return true
+		}
+	}
+	return false
 }

@@ -210,3 +210,12 @@ func requestEnds(c net.Conn) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
 }
+
+func TestAFaultOfThisHostIsNotTheEndpoints(t *testing.T) {
+	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		err := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", e)}
+		if r := outcome.OfError(err); r.Fault != outcome.Local || !r.Connected {
+			t.Errorf("%v is %+v", e, r)
+		}
+	}
+}

@@ -96,7 +96,11 @@ func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (tar
 		if err != nil {
 			return "", err
 		}
-		err = d.sendLetter(ctx, p.DeadLetterTargetARN, body, attributes, note)
+		if d.Names.Working(p.DeadLetterTargetARN) {
+			err = &RefusedError{Reason: "it is one of Postino's working queues"}
+		} else {
+			err = d.sendLetter(ctx, p.DeadLetterTargetARN, body, attributes, note)
+		}
 		if err == nil {
 			return p.DeadLetterTargetARN, nil
 		}

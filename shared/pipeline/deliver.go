@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -190,6 +191,10 @@ func (d *Deliver) attempt(ctx context.Context, r run) bool {
 	if ctx.Err() != nil && result.Class != push.Success && result.Status == 0 {
 		// We stopped it before the endpoint answered: no attempt is counted.
 		return d.comeBack(r, "this process stopped before the attempt ended", ctx.Err())
+	}
+	if result.Fault == push.LocalFault {
+		// Ours, not the endpoint's: the same attempt again, uncounted.
+		return d.stumble(ctx, r, errors.New(result.Detail))
 	}
 	decision := r.target.policy.Schedule.Decide(r.job.Attempt, ended, result, d.Random())
 	a := push.Attempt{Number: r.job.Attempt, Phase: d.phase(r), Started: started, Ended: ended, Class: result.Class,

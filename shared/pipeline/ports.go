@@ -128,3 +128,15 @@ type Observer interface {
 type QueueNames struct {
 	Attempt, Retry, Fanout, DeadLetter, Failed string
 }
+
+// Working reports whether queue (a name or an ARN) is one that jobs and pages
+// are believed from. No subscription may send its dead letters there: their
+// bodies are publishers' words.
+func (n QueueNames) Working(queue string) bool {
+	for _, own := range []string{n.Attempt, n.Retry, n.Fanout, n.Failed} {
+		if own != "" && queueName(own) == queueName(queue) {
+			return true
+		}
+	}
+	return false
+}

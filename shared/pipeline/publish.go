@@ -116,7 +116,14 @@ func (p *Publish) messageID(r PublishRequest, e push.Publication) string {
 		return p.NewID()
 	}
 	sum := sha256.New()
-	for _, s := range []string{r.TopicARN, r.Invocation, e.EntryID, e.Message} {
+	parts := []string{r.TopicARN, r.Invocation, e.EntryID, e.Message, e.Structure}
+	if e.Subject != nil {
+		parts = append(parts, "subject", *e.Subject)
+	}
+	for _, a := range e.Attributes {
+		parts = append(parts, a.Name, a.Type, a.Value)
+	}
+	for _, s := range parts {
 		fmt.Fprintf(sum, "%d:%s", len(s), s)
 	}
 	var id uuid.UUID

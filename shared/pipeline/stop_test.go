@@ -76,3 +76,20 @@ func TestTheDeadlineHoldsForWhatFollowsAnAttemptToo(t *testing.T) {
 		t.Errorf("deadline %v (%v), error %v", deadline, ok, ctx.Err())
 	}
 }
+
+func TestAPushThatThisHostHadNoMeansToMakeBurnsNoAttempt(t *testing.T) {
+	f := newFakes(1)
+	tries := 0
+	f.answer = func(context.Context) push.Result {
+		if tries++; tries <= 5 {
+			return push.Result{Class: push.Retryable, Fault: push.LocalFault, Detail: "no descriptors"}
+		}
+		return push.Result{Class: push.Success, Status: 200}
+	}
+	f.start(f.job(0))
+	f.run(t, f.deliver())
+	last := f.events[len(f.events)-1]
+	if tries != 6 || last.Kind != EventDelivered || last.Attempt.Number != 1 || len(f.in(crashNames.DeadLetter)) != 0 {
+		t.Errorf("after %d tries: %+v", tries, last)
+	}
+}

@@ -15,6 +15,10 @@ const (
 	Permanent Class = "permanent"
 )
 
+// LocalFault is the Fault of a push that this host had no means to make; it
+// says nothing of the endpoint and counts as no attempt.
+const LocalFault = "local"
+
 // Result is what came of one push.
 type Result struct {
 	Class Class

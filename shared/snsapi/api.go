@@ -24,6 +24,9 @@ type API struct {
 	// say; requests that name others are refused.
 	Region, Account string
 	Certificate     Certificate
+	// Reserved says of a queue's ARN that no RedrivePolicy may name it; nil
+	// reserves none.
+	Reserved func(queueARN string) bool
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
 	// Random feeds tokens and UUIDs and must be safe for concurrent use;
@@ -117,7 +120,12 @@ func acceptable(r Request) error {
 	}
 	// A form on any web page can POST to a server on its reader's machine; browsers
 	// say so (W3C Fetch Metadata), SDKs send no such header.
-	switch r.Header.Get("Sec-Fetch-Site") {
+	// Our own pushes carry the message type; an endpoint that is this server must
+	// not make them requests.
+	if r.Header.Get("X-Amz-Sns-Message-Type") != "" {
+		return push.Errorf(push.CodeAuthorizationError, "Pushes are no requests: this server is not an endpoint.")
+	}
+	switch strings.ToLower(r.Header.Get("Sec-Fetch-Site")) {
 	case "cross-site", "same-site":
 		if r.Method == http.MethodPost {
 			return push.Errorf(push.CodeAuthorizationError, "Requests from pages of other sites are refused.")

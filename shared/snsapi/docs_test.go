@@ -45,7 +45,7 @@ func TestTheCompatibilityPageNamesEveryAttributeThatIsRefused(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"FilterPolicy", "FilterPolicyScope", "SubscriptionRoleArn", "ReplayPolicy"} {
-		if _, err := subscriptionAttribute(name, "x"); err == nil || !strings.Contains(page, name) {
+		if _, err := (&API{}).subscriptionAttribute(name, "x"); err == nil || !strings.Contains(page, name) {
 			t.Errorf("subscription attribute %s: %v", name, err)
 		}
 	}

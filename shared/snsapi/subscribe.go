@@ -91,7 +91,7 @@ func (a *API) asked(c *call, topicARN string) (push.Subscription, subscriptionEd
 	if err != nil {
 		return none, nil, err
 	}
-	edits, err := subscriptionChanges(attributes)
+	edits, err := a.subscriptionChanges(attributes)
 	if err != nil {
 		return none, nil, err
 	}

@@ -2,6 +2,7 @@ package snsapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,12 +33,12 @@ func (edits subscriptionEdits) apply(s *push.Subscription) (name string, err err
 	return "", nil
 }
 
-func subscriptionChanges(attributes map[string]string) (subscriptionEdits, error) {
+func (a *API) subscriptionChanges(attributes map[string]string) (subscriptionEdits, error) {
 	names := slices.Sorted(maps.Keys(attributes))
 	slices.SortStableFunc(names, func(x, y string) int { return rank(x) - rank(y) })
 	var edits subscriptionEdits
 	for _, name := range names {
-		e, err := subscriptionAttribute(name, attributes[name])
+		e, err := a.subscriptionAttribute(name, attributes[name])
 		if err != nil {
 			return nil, creating(name, err)
 		}
@@ -55,7 +56,7 @@ func rank(attribute string) int {
 
 // subscriptionAttribute checks what can be checked of one attribute without its
 // subscription and gives the change.
-func subscriptionAttribute(name, value string) (func(*push.Subscription) error, error) {
+func (a *API) subscriptionAttribute(name, value string) (func(*push.Subscription) error, error) {
 	switch name {
 	case "RawMessageDelivery":
 		raw := strings.ToLower(value)
@@ -66,7 +67,7 @@ func subscriptionAttribute(name, value string) (func(*push.Subscription) error, 
 	case "DeliveryPolicy":
 		return func(s *push.Subscription) error { return setDeliveryPolicy(s, value) }, nil
 	case "RedrivePolicy":
-		return func(s *push.Subscription) error { return setRedrivePolicy(s, value) }, nil
+		return func(s *push.Subscription) error { return a.setRedrivePolicy(s, value) }, nil
 	case "FilterPolicy":
 		if value == "" { // removes what is not there
 			return func(*push.Subscription) error { return nil }, nil
@@ -106,7 +107,7 @@ func setDeliveryPolicy(s *push.Subscription, document string) error {
 	return nil
 }
 
-func setRedrivePolicy(s *push.Subscription, document string) error {
+func (a *API) setRedrivePolicy(s *push.Subscription, document string) error {
 	if document == "" {
 		s.RedrivePolicy = ""
 		return nil
@@ -125,6 +126,9 @@ func setRedrivePolicy(s *push.Subscription, document string) error {
 	if err := p.Check(topic); err != nil {
 		return err
 	}
+	if a.Reserved != nil && a.Reserved(p.DeadLetterTargetARN) {
+		return errors.New("RedrivePolicy: deadLetterTargetArn is one of the server's own queues") //nolint:staticcheck // begins with the attribute's name
+	}
 	s.RedrivePolicy = p.String()
 	return nil
 }
@@ -134,7 +138,7 @@ func (a *API) setSubscriptionAttributes(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	edit, err := subscriptionAttribute(c.params["AttributeName"], c.params["AttributeValue"])
+	edit, err := a.subscriptionAttribute(c.params["AttributeName"], c.params["AttributeValue"])
 	if err != nil {
 		return setting(err)
 	}

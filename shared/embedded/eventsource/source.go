@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -57,6 +58,7 @@ const (
 func (s *Source) Run(polling, work context.Context) {
 	var (
 		running     sync.WaitGroup
+		held        atomic.Int64 // bytes of the bodies in hand
 		invocations = crew.New(crewRest)
 		quick       = make(chan struct{}, s.Concurrency)
 		slow        = make(chan struct{}, s.Overflow)
@@ -66,6 +68,9 @@ func (s *Source) Run(polling, work context.Context) {
 		select {
 		case quick <- struct{}{}:
 		case <-polling.Done():
+			return
+		}
+		if !s.roomFor(polling, &held) {
 			return
 		}
 		batch, err := s.Queue.Receive(polling, s.Name, batchSize, visibilityTimeout, 20*time.Second)
@@ -80,14 +85,40 @@ func (s *Source) Run(polling, work context.Context) {
 			<-quick
 			continue
 		}
+		size := bytesOf(batch)
+		held.Add(size)
 		running.Add(1)
 		invocations.Go(func() {
 			defer running.Done()
+			defer held.Add(-size)
 			slot := newSlot(quick, slow)
 			defer slot.release()
 			s.invoke(work, batch)
 		})
 	}
+}
+
+// heldMost bounds the bodies in hand at one time. Each is in memory about five
+// times while its push is under way, and an endpoint that hangs keeps it there
+// for the whole of its time limit.
+const heldMost = 48 << 20
+
+// roomFor waits until few enough bytes are in hand; false when polling ends.
+func (s *Source) roomFor(polling context.Context, held *atomic.Int64) bool {
+	for held.Load() >= heldMost {
+		pause(polling, 10*time.Millisecond)
+		if polling.Err() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func bytesOf(batch []pipeline.Incoming) (n int64) {
+	for _, m := range batch {
+		n += int64(len(m.Body))
+	}
+	return n
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -2,6 +2,7 @@ package sqlitedb
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +76,22 @@ func TestACallerThatIsAloneIsNotMadeToWaitForOthers(t *testing.T) {
 	w.gather()
 	if d := time.Since(began); d >= gatherMost {
 		t.Errorf("gathering took %v", d)
+	}
+}
+
+func TestAnEmptyMainFileBesideALogIsDamageAndNotANewDatabase(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"postino.db": "", "postino.db-wal": "frames"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := Open(Options{Dir: dir})
+	if err == nil {
+		db.Close()
+		t.Fatal("it starts as if nothing had ever been accepted")
+	}
+	if b, _ := os.ReadFile(filepath.Join(dir, "postino.db-wal")); string(b) != "frames" {
+		t.Error("the log was touched")
 	}
 }

@@ -130,7 +130,7 @@ func (db *DB) acquire() error {
 	if err != nil {
 		return db.unusable(err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(f); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, 32))
 		_ = f.Close()
 		by := ""
@@ -149,11 +149,28 @@ func (db *DB) acquire() error {
 	}
 	// The file holds tokens and credentials: SQLite gives its side files the
 	// mode of the main one.
+	if st, err := os.Stat(db.path); err != nil || st.Size() == 0 {
+		if wal, err := os.Stat(db.path + "-wal"); err == nil && wal.Size() > 0 {
+			return db.damaged(errors.New("the main file is missing or empty beside a write-ahead log"))
+		}
+	}
 	main, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return db.unusable(err)
 	}
 	return main.Close()
+}
+
+// flock waits a second for the lock: a server that is just ending, or a child
+// that it was starting, may still hold it.
+func flock(f *os.File) (err error) {
+	for range 20 {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return err
 }
 
 // check reads a file of moderate size through before anything is built on it.

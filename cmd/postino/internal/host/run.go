@@ -54,6 +54,7 @@ func (h *Host) Run(ctx context.Context) error {
 	case err = <-served: // the listener broke
 	}
 	stopPolling()
+	patience := time.After(grace)
 	finished := make(chan struct{})
 	go func() { background.Wait(); close(finished) }()
 	expire, cancel := context.WithTimeout(work, drain)
@@ -63,7 +64,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	select {
 	case <-finished:
-	case <-time.After(grace):
+	case <-patience:
 		abandon()
 		<-finished
 	}
