@@ -47,7 +47,7 @@ func TestWhatCannotBePublishedIsRefusedBeforeItIsSent(t *testing.T) {
 	if got := postino(t, "", nil, "publish", "t", "m", "--attr", "novalue", "--data", dir); got.code != exitFailure || !strings.Contains(got.err, `"novalue" is no attribute`) {
 		t.Errorf("got %+v", got)
 	}
-	if got := postino(t, strings.Repeat("x", maxMessage+1), nil, "publish", "t", "-", "--data", dir); got.code != exitFailure || !strings.Contains(got.err, "larger than 262144 bytes") {
+	if got := postino(t, strings.Repeat("x", push.MaxPublication+1), nil, "publish", "t", "-", "--data", dir); got.code != exitFailure || !strings.Contains(got.err, "larger than 262144 bytes") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -21,9 +21,6 @@ type PublishCmd struct {
 	Attr    []string `help:"A message attribute, as NAME=VALUE, or NAME:TYPE=VALUE with the type Number, String.Array or Binary (base64). May be repeated." placeholder:"NAME=VALUE" sep:"none"`
 }
 
-// maxMessage is SNS's limit of a message with its attributes (SNS quotas).
-const maxMessage = 256 << 10
-
 // Run publishes and prints the message id.
 func (c *PublishCmd) Run(ctx context.Context, app *App) error {
 	in := operator.PublishInput{Topic: c.Topic, Message: c.Message, Subject: c.Subject, Invocation: uuid.NewString()}
@@ -35,12 +32,12 @@ func (c *PublishCmd) Run(ctx context.Context, app *App) error {
 		in.Attributes = append(in.Attributes, attribute)
 	}
 	if c.Message == "-" {
-		b, err := io.ReadAll(io.LimitReader(app.In, maxMessage+1))
+		b, err := io.ReadAll(io.LimitReader(app.In, push.MaxPublication+1))
 		if err != nil {
 			return fmt.Errorf("the message cannot be read from standard input: %w", err)
 		}
-		if len(b) > maxMessage {
-			return fmt.Errorf("the message on standard input is larger than %d bytes, the most a topic takes", maxMessage)
+		if len(b) > push.MaxPublication {
+			return fmt.Errorf("the message on standard input is larger than %d bytes, the most a topic takes", push.MaxPublication)
 		}
 		in.Message = string(b)
 	}

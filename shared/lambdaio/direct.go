@@ -177,7 +177,7 @@ func (m DirectMessage) publication(id string) (push.Publication, error) {
 // are valid is for push.Publication.Validate.
 func (a DirectAttribute) value(name string) (string, error) {
 	wanted, other, field := a.StringValue, a.BinaryValue, "stringValue"
-	if binary(a.DataType) {
+	if (push.Attribute{Type: a.DataType}).Binary() {
 		wanted, other, field = other, wanted, "binaryValue"
 	}
 	if other != nil || wanted == nil {

@@ -26,7 +26,7 @@ func FromSQSMessage(m events.SQSMessage) pipeline.Record {
 	}
 	for name, a := range m.MessageAttributes {
 		value := base64.StdEncoding.EncodeToString(a.BinaryValue)
-		if !binary(a.DataType) {
+		if !(push.Attribute{Type: a.DataType}).Binary() {
 			value = ""
 			if a.StringValue != nil {
 				value = *a.StringValue
@@ -62,7 +62,7 @@ func ToSQSMessage(r pipeline.Record, receipt string, sent time.Time) events.SQSM
 	}
 	for _, a := range r.Attributes {
 		out := events.SQSMessageAttribute{DataType: a.Type}
-		if binary(a.Type) {
+		if a.Binary() {
 			out.BinaryValue, _ = base64.StdEncoding.DecodeString(a.Value)
 		} else {
 			value := a.Value
@@ -71,10 +71,4 @@ func ToSQSMessage(r pipeline.Record, receipt string, sent time.Time) events.SQSM
 		m.MessageAttributes[a.Name] = out
 	}
 	return m
-}
-
-// binary reports whether an attribute of the type holds bytes: Binary, or Binary
-// with a custom suffix (SQS developer guide, message attributes).
-func binary(dataType string) bool {
-	return dataType == "Binary" || strings.HasPrefix(dataType, "Binary.")
 }

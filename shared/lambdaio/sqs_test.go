@@ -25,7 +25,7 @@ func TestARecordSurvivesTheWayThroughAnSQSEvent(t *testing.T) {
 			Name: rapid.StringMatching(`[A-Za-z0-9_.-]{1,12}`).Draw(t, "name"),
 			Type: rapid.SampledFrom([]string{"String", "Number", "Number.int", "String.Array", "Binary", "Binary.png", "BinaryLike"}).Draw(t, "type"),
 		}
-		if a.Value = rapid.String().Draw(t, "value"); binary(a.Type) {
+		if a.Value = rapid.String().Draw(t, "value"); a.Binary() {
 			a.Value = base64.StdEncoding.EncodeToString(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))
 		}
 		return a
