@@ -30,6 +30,9 @@ type Config struct {
 	InlineFanout int
 	// RequestTimeout bounds one push, from dialling to the last byte of the answer.
 	RequestTimeout time.Duration
+	// MaxQueueDelay is the wait up to which a queue's own delay is used; longer
+	// ones are schedules.
+	MaxQueueDelay time.Duration
 	// MaxRedrives is how often one message may be sent again from a dead-letter
 	// queue; 0 refuses all.
 	MaxRedrives int

@@ -32,7 +32,7 @@ func defaults() Config {
 	return Config{
 		Data: "./data", Region: "us-east-1", Account: "000000000000",
 		Queues:       pipeline.QueueNames{Attempt: "AttemptQueue", Retry: "RetryQueue", Fanout: "FanoutQueue", DeadLetter: "DeadLetterQueue", Failed: "FailedJobsQueue"},
-		InlineFanout: 100, RequestTimeout: 15 * time.Second, MaxRedrives: 1, LogLevel: slog.LevelInfo,
+		InlineFanout: 100, RequestTimeout: 15 * time.Second, MaxQueueDelay: 15 * time.Minute, MaxRedrives: 1, LogLevel: slog.LevelInfo,
 	}
 }
 
@@ -55,7 +55,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		"POSTINO_REGION", "eu-west-1", "AWS_REGION", "us-west-2", "POSTINO_ACCOUNT", "123456789012",
 		"POSTINO_ATTEMPT_QUEUE", sqs+"a", "POSTINO_RETRY_QUEUE", sqs+"r", "POSTINO_FANOUT_QUEUE", sqs+"f",
 		"POSTINO_DEAD_LETTER_QUEUE", "d_-9", "POSTINO_FAILED_JOBS_QUEUE", strings.Repeat("x", 80),
-		"POSTINO_INLINE_FANOUT", "1000", "POSTINO_REQUEST_TIMEOUT", "1500ms", "POSTINO_MAX_REDRIVES", "0",
+		"POSTINO_INLINE_FANOUT", "1000", "POSTINO_REQUEST_TIMEOUT", "1500ms", "POSTINO_MAX_REDRIVES", "0", "POSTINO_MAX_QUEUE_DELAY", "10s",
 		"POSTINO_ALLOW_NETWORKS", "10.0.0.0/8, fd00::/8\t192.168.1.7", "POSTINO_LOG_LEVEL", "WARN", "POSTINO_UNAUTHENTICATED", "yes",
 		"POSTINO_EVENT_TOPIC_ARN", "arn:aws:sns:eu-west-1:123456789012:events",
 		"POSTINO_TABLE", "postino-Table.1_x", "POSTINO_SCHEDULE_GROUP", "postino", "POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:role/path/send",
@@ -67,7 +67,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		Data: "/var/lib/postino", PublicURL: "https://push.example.com:8443/sns",
 		Region: "eu-west-1", Account: "123456789012",
 		Queues:       pipeline.QueueNames{Attempt: sqs + "a", Retry: sqs + "r", Fanout: sqs + "f", DeadLetter: "d_-9", Failed: strings.Repeat("x", 80)},
-		InlineFanout: 1000, RequestTimeout: 1500 * time.Millisecond, MaxRedrives: 0,
+		InlineFanout: 1000, RequestTimeout: 1500 * time.Millisecond, MaxQueueDelay: 10 * time.Second, MaxRedrives: 0,
 		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.168.1.7/32")},
 		EventTopicARN: "arn:aws:sns:eu-west-1:123456789012:events", LogLevel: slog.LevelWarn, Unauthenticated: true,
 		Table: "postino-Table.1_x", ScheduleGroup: "postino", ScheduleRole: "arn:aws:iam::123456789012:role/path/send",
@@ -108,6 +108,10 @@ func TestLoadNamesTheVariableThatCannotBeUsed(t *testing.T) {
 		{"POSTINO_INLINE_FANOUT", "many", "1 to 1000"},
 		{"POSTINO_REQUEST_TIMEOUT", "15", "duration"},
 		{"POSTINO_REQUEST_TIMEOUT", "51s", "duration"},
+		{"POSTINO_MAX_QUEUE_DELAY", "900", "whole seconds"},
+		{"POSTINO_MAX_QUEUE_DELAY", "9s", "10s to 15m"},
+		{"POSTINO_MAX_QUEUE_DELAY", "901s", "10s to 15m"},
+		{"POSTINO_MAX_QUEUE_DELAY", "10500ms", "whole seconds"},
 		{"POSTINO_REQUEST_TIMEOUT", "99ms", "duration"},
 		{"POSTINO_MAX_REDRIVES", "-1", "0 to 100"},
 		{"POSTINO_MAX_REDRIVES", "99999999999999999999", "0 to 100"},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"postino/shared/pipeline"
 	"postino/shared/push"
 )
 
@@ -91,6 +92,16 @@ func setRequestTimeout(c *Config, value string) error {
 		return fmt.Errorf("is %q: it must be a duration from 100ms to 50s, like 15s", value)
 	}
 	c.RequestTimeout = d
+	return nil
+}
+
+// setMaxQueueDelay: SQS delays by whole seconds, 900 at most.
+func setMaxQueueDelay(c *Config, value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 10*time.Second || d > pipeline.MaxDelay || d%time.Second != 0 {
+		return fmt.Errorf("is %q: it must be whole seconds from 10s to 15m", value)
+	}
+	c.MaxQueueDelay = d
 	return nil
 }
 

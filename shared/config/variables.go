@@ -61,6 +61,8 @@ func settings() []setting {
 			"Subscriptions up to which Publish makes the jobs itself, 1 to 1000; larger topics go through the FanoutQueue.", setInlineFanout),
 		plain("POSTINO_REQUEST_TIMEOUT", "15s",
 			"Time one push may take in all, `100ms` to `50s`.", setRequestTimeout),
+		plain("POSTINO_MAX_QUEUE_DELAY", "15m",
+			"Wait up to which a queue's own delay is used, whole seconds from `10s` to `15m`; longer ones become schedules. Less than `3m` is for emulators only: EventBridge Scheduler may fire a minute late.", setMaxQueueDelay),
 		plain("POSTINO_MAX_REDRIVES", "1",
 			"How often one message may be sent again from a dead-letter queue, 0 to 100.", setMaxRedrives),
 		plain("POSTINO_ALLOW_NETWORKS", "",

@@ -42,6 +42,8 @@ type Adapters struct {
 	Log      *slog.Logger
 	// AllowLoopback lets endpoints be on this host.
 	AllowLoopback bool
+	// MaxIdle bounds the idle connections to endpoints, 0 takes httpsend's default.
+	MaxIdle int
 	// Admit holds publishers back while deliveries are behind; may be nil.
 	Admit func(ctx context.Context) error
 	// CacheFor is how long a read subscription may be used, 0 where reads are free.
@@ -65,9 +67,9 @@ func New(c config.Config, a Adapters) Functions {
 		Observer: a.Observer, Now: time.Now, NewID: uuid.NewString, Admit: a.Admit, InlineLimit: c.InlineFanout}
 	fanout := &pipeline.Fanout{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now}
 	deliver := &pipeline.Deliver{Directory: a.Store, Deliveries: a.Store, Slots: a.Store, Queues: a.Queues, Timer: a.Timer,
-		Sender: httpsend.New(httpsend.Options{Timeout: c.RequestTimeout, AllowLoopback: a.AllowLoopback, AllowNetworks: c.AllowNetworks}),
+		Sender: httpsend.New(httpsend.Options{Timeout: c.RequestTimeout, AllowLoopback: a.AllowLoopback, AllowNetworks: c.AllowNetworks, MaxIdle: a.MaxIdle}),
 		Signer: a.Signer, Health: health, Observer: a.Observer, Names: c.Queues, Links: a.Links,
-		Now: time.Now, Sleep: sleep, Random: mathrand.Float64, NewID: uuid.NewString, RequestTimeout: c.RequestTimeout, CacheFor: a.CacheFor}
+		Now: time.Now, Sleep: sleep, Random: mathrand.Float64, NewID: uuid.NewString, RequestTimeout: c.RequestTimeout, MaxQueueDelay: c.MaxQueueDelay, CacheFor: a.CacheFor}
 	redrive := &pipeline.Redrive{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now, MaxRedrives: c.MaxRedrives}
 	api := &snsapi.API{Directory: a.Store, Publisher: publish, Region: c.Region, Account: c.Account,
 		Reserved: c.Queues.Working, Certificate: snsapi.Certificate{Path: a.Signer.CertPath(), PEM: a.Signer.CertPEM()}, Now: time.Now, Random: rand.Reader, Log: a.Log}

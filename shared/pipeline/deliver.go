@@ -39,6 +39,9 @@ type Deliver struct {
 	NewID func() string
 	// RequestTimeout bounds one attempt in all (15 s as SNS).
 	RequestTimeout time.Duration
+	// MaxQueueDelay is the wait up to which a queue's delay is used instead of
+	// the timer; 0 means MaxDelay, which is also the most.
+	MaxQueueDelay time.Duration
 	// CacheFor is how long a read subscription may be used: 5 s where reads
 	// cost, 0 where they are free.
 	CacheFor time.Duration

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -108,7 +109,7 @@ func (d *Deliver) putBack(ctx context.Context, r run, h hold) bool {
 func (d *Deliver) later(ctx context.Context, j push.Job, at time.Time) error {
 	out := Outgoing{Body: j.Encode(), Group: groupOf(j.Subscription)}
 	out.Delay = max(0, at.Sub(d.Now()))
-	if out.Delay <= MaxDelay {
+	if out.Delay <= cmp.Or(d.MaxQueueDelay, MaxDelay) {
 		return d.Queues.Send(ctx, d.Names.Retry, []Outgoing{out})[0]
 	}
 	out.Delay = 0

@@ -101,6 +101,22 @@ func TestWaitsBeyondFifteenMinutesUseATimerOnce(t *testing.T) {
 	}
 }
 
+func TestALowerMaxQueueDelayUsesTheTimerSooner(t *testing.T) {
+	for delay, timers := range map[string]int{"10": 0, "11": 1} {
+		f := newFakes(1)
+		f.change(0, func(s *push.Subscription) {
+			s.DeliveryPolicy = `{"healthyRetryPolicy":{"minDelayTarget":` + delay + `,"maxDelayTarget":` + delay + `,"numRetries":1}}`
+		})
+		f.answer = always(unavailable)
+		d := f.deliver()
+		d.MaxQueueDelay = 10 * time.Second
+		d.Handle(t.Context(), []Record{record(crashNames.Attempt, f.job(0))})
+		if len(f.timers) != timers || len(f.in(crashNames.Retry)) != 1-timers {
+			t.Errorf("%s s: %d timers, %d delayed messages", delay, len(f.timers), len(f.in(crashNames.Retry)))
+		}
+	}
+}
+
 func TestTimersOfDifferentWaitsHaveDifferentNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func() (push.Job, time.Time) {

@@ -24,6 +24,10 @@ import (
 // of policy or an unsubscribe takes effect within it.
 const cacheFor = 5 * time.Second
 
+// maxIdle leaves most of a function's 1,024 descriptors to what is under way
+// (AWS Lambda developer guide, quotas).
+const maxIdle = 256
+
 // cloud is the AWS adapters of one process.
 type cloud struct {
 	store *dynamostore.Store
@@ -49,7 +53,7 @@ func openCloud(ctx context.Context, c config.Config) (*cloud, error) {
 		return nil, err
 	}
 	a.timer, err = schedulertimer.New(schedulertimer.Config{Client: scheduler.NewFromConfig(settings), Queues: a.queue, Payloads: a.store,
-		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed})
+		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed, Near: c.MaxQueueDelay})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +70,7 @@ func (a *cloud) functions(c config.Config, publicURL string, observer pipeline.O
 		return installation.Functions{}, err
 	}
 	f := installation.New(c, installation.Adapters{Store: a.store, Queues: a.queue, Timer: a.timer, Signer: signer, Links: links,
-		Observer: observer, Log: log, CacheFor: cacheFor})
+		Observer: observer, Log: log, CacheFor: cacheFor, MaxIdle: maxIdle})
 	opener := func(next verb) *schedulertimer.Opener {
 		return &schedulertimer.Opener{Payloads: a.store, Trusted: []string{c.Queues.Attempt, c.Queues.Retry, c.Queues.Failed},
 			Next: next, Observer: observer, Now: time.Now}

@@ -82,7 +82,7 @@ func TestTheTimerKeepsTheTimersPromises(t *testing.T) {
 // shortened schedules whatever lies a second ahead, to the second.
 func shortened(t *testing.T) setup {
 	s := open(t, awstest.Name("postino-timer"))
-	s.timer.near, s.timer.minute, s.timer.Early = 0, time.Second, time.Second
+	s.timer.Near, s.timer.minute = 0, time.Second
 	return s
 }
 

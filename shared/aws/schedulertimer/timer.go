@@ -57,9 +57,10 @@ type Config struct {
 	// DeadLetter is the ARN of the queue for jobs that Scheduler could not send:
 	// FailedJobsQueue. Queues given by name are looked for beside it.
 	DeadLetter string
-	// Early is how long before its time a message is aimed at its queue, 60 s
-	// unless set; it may then come up to a minute earlier still, and never late.
-	Early time.Duration
+	// Near is the wait up to which the queue's own delay is used, 900 s unless
+	// set. A shorter one than three minutes lets schedules aim closer than the
+	// minute within which Scheduler fires: for emulators, where a test cannot wait.
+	Near time.Duration
 	// Now is time.Now unless set.
 	Now func() time.Time
 }
@@ -68,9 +69,11 @@ type Config struct {
 type Timer struct {
 	Config
 	dead push.ARN
-	// near is the wait up to which the queue's delay is used, minute the
-	// resolution of schedules; tests shorten both.
-	near, minute time.Duration
+	// minute is how long before its time a message is aimed at its queue, and the
+	// resolution of schedules: Scheduler fires within 60 s of a schedule's time
+	// (EventBridge Scheduler user guide, schedule types), so that a message comes
+	// up to two minutes early and never late.
+	minute time.Duration
 }
 
 // New checks c. It makes no call.
@@ -88,13 +91,13 @@ func New(c Config) (*Timer, error) {
 	if err != nil || dead.Service != "sqs" {
 		return nil, fmt.Errorf("%s is %q: on AWS it must be the queue's ARN", DeadVariable, c.DeadLetter)
 	}
-	if c.Early == 0 {
-		c.Early = time.Minute
+	if c.Near == 0 {
+		c.Near = pipeline.MaxDelay
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Timer{Config: c, dead: dead, near: pipeline.MaxDelay, minute: time.Minute}, nil
+	return &Timer{Config: c, dead: dead, minute: min(time.Minute, c.Near/3).Truncate(time.Second)}, nil
 }
 
 // How long and how often Scheduler tries to send (EventBridge Scheduler user
@@ -120,9 +123,9 @@ func (t *Timer) At(ctx context.Context, name string, at time.Time, queue string,
 		return err
 	}
 	now := t.Now()
-	fire := at.Add(-t.Early).Truncate(t.minute)
+	fire := at.Add(-t.minute).Truncate(t.minute)
 	// AWS refuses a time that has passed; a minute allows for clocks that differ.
-	if at.Sub(now) <= t.near || !fire.After(now.Add(t.minute)) {
+	if at.Sub(now) <= t.Near || !fire.After(now.Add(t.minute)) {
 		return t.hop(ctx, at, queue, e)
 	}
 	name = fit(name)
@@ -167,7 +170,7 @@ func (t *Timer) create(ctx context.Context, name string, fire time.Time, target 
 // hop sends the message through its queue: at its time if that is near, else
 // with the longest delay.
 func (t *Timer) hop(ctx context.Context, at time.Time, queue string, e pipeline.Outgoing) error {
-	e.Delay = min(max(at.Sub(t.Now()), 0), pipeline.MaxDelay)
+	e.Delay = min(max(at.Sub(t.Now()), 0), t.Near)
 	return t.Queues.Send(ctx, queue, []pipeline.Outgoing{e})[0]
 }
 
