@@ -35,6 +35,7 @@ type Adapters struct {
 	Store  Store
 	Queues pipeline.Queues
 	Timer  pipeline.Timer
+	// Signer may be nil where only Fanout and Redrive are used, which sign nothing.
 	Signer *signing.Signer
 	Links  envelope.Links
 	// Observer may be nil.
@@ -63,16 +64,21 @@ type Functions struct {
 // New wires everything.
 func New(c config.Config, a Adapters) Functions {
 	health := &pipeline.Health{}
-	publish := &pipeline.Publish{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Signer: a.Signer, Health: health,
+	var signer pipeline.Signer
+	var certificate snsapi.Certificate
+	if a.Signer != nil {
+		signer, certificate = a.Signer, snsapi.Certificate{Path: a.Signer.CertPath(), PEM: a.Signer.CertPEM()}
+	}
+	publish := &pipeline.Publish{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Signer: signer, Health: health,
 		Observer: a.Observer, Now: time.Now, NewID: uuid.NewString, Admit: a.Admit, InlineLimit: c.InlineFanout}
 	fanout := &pipeline.Fanout{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now}
 	deliver := &pipeline.Deliver{Directory: a.Store, Deliveries: a.Store, Slots: a.Store, Queues: a.Queues, Timer: a.Timer,
 		Sender: httpsend.New(httpsend.Options{Timeout: c.RequestTimeout, AllowLoopback: a.AllowLoopback, AllowNetworks: c.AllowNetworks, MaxIdle: a.MaxIdle}),
-		Signer: a.Signer, Health: health, Observer: a.Observer, Names: c.Queues, Links: a.Links,
+		Signer: signer, Health: health, Observer: a.Observer, Names: c.Queues, Links: a.Links,
 		Now: time.Now, Sleep: sleep, Random: mathrand.Float64, NewID: uuid.NewString, RequestTimeout: c.RequestTimeout, MaxQueueDelay: c.MaxQueueDelay, CacheFor: a.CacheFor}
 	redrive := &pipeline.Redrive{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now, MaxRedrives: c.MaxRedrives}
 	api := &snsapi.API{Directory: a.Store, Publisher: publish, Region: c.Region, Account: c.Account,
-		Reserved: c.Queues.Working, Certificate: snsapi.Certificate{Path: a.Signer.CertPath(), PEM: a.Signer.CertPEM()}, Now: time.Now, Random: rand.Reader, Log: a.Log}
+		Reserved: c.Queues.Working, Certificate: certificate, Now: time.Now, Random: rand.Reader, Log: a.Log}
 	return Functions{
 		Publish:  lambdaio.PublishHandler{API: api, Publisher: publish, Refuse: api.Refuse, EventTopic: c.EventTopicARN, Log: a.Log},
 		Fanout:   lambdaio.BatchHandler{Process: fanout.Handle, Log: a.Log},

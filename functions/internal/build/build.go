@@ -33,7 +33,7 @@ type Batch func(context.Context, events.SQSEvent) (events.SQSEventResponse, erro
 // Like the others it ends the process with one log line that says what is wrong:
 // AWS Lambda reports it and starts the function anew.
 func MustPublish() func(context.Context, json.RawMessage) (any, error) {
-	b := must(open(context.Background(), os.Getenv, false))
+	b := must(open(context.Background(), os.Getenv, needs{signer: true}))
 	if err := b.mayServe(); err != nil {
 		stop(err)
 	}
@@ -45,19 +45,19 @@ func MustPublish() func(context.Context, json.RawMessage) (any, error) {
 
 // MustFanout makes the fanout function's handler. It makes no links.
 func MustFanout() Batch {
-	b := must(open(context.Background(), os.Getenv, false))
+	b := must(open(context.Background(), os.Getenv, needs{}))
 	return must(b.functions(b.config.PublicURL)).Fanout.Handle
 }
 
 // MustDeliver makes the deliver function's handler. It needs POSTINO_PUBLIC_URL.
 func MustDeliver() Batch {
-	b := must(open(context.Background(), os.Getenv, true))
+	b := must(open(context.Background(), os.Getenv, needs{signer: true, links: true}))
 	return must(b.functions(b.config.PublicURL)).Deliver.Handle
 }
 
 // MustRedrive makes the redrive function's handler. It makes no links.
 func MustRedrive() Batch {
-	b := must(open(context.Background(), os.Getenv, false))
+	b := must(open(context.Background(), os.Getenv, needs{}))
 	return must(b.functions(b.config.PublicURL)).Redrive.Handle
 }
 
@@ -82,19 +82,23 @@ type builder struct {
 	embedded *stack.Stack
 }
 
+// needs are what a function's own work takes: the key that signs messages, and
+// the URL that links begin with.
+type needs struct{ signer, links bool }
+
 // open reads the environment and opens the adapters it chooses. A function that
 // makes links must be told where they begin; the embedded adapters' one always is.
-func open(ctx context.Context, getenv func(string) string, makesLinks bool) (*builder, error) {
+func open(ctx context.Context, getenv func(string) string, n needs) (*builder, error) {
 	c, err := config.Load(getenv)
 	if err != nil {
 		return nil, err
 	}
-	if c.PublicURL == "" && (makesLinks || c.Table == "") {
+	if c.PublicURL == "" && (n.links || c.Table == "") {
 		return nil, errors.New("POSTINO_PUBLIC_URL is not set: a function cannot know the URL its links must begin with")
 	}
 	b := &builder{config: c, log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))}
 	if c.Table != "" {
-		b.aws, err = openCloud(ctx, c)
+		b.aws, err = openCloud(ctx, c, n.signer)
 		return b, err
 	}
 	b.embedded, err = stack.Open(ctx, c, b.log)

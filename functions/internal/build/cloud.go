@@ -33,13 +33,15 @@ type cloud struct {
 	store *dynamostore.Store
 	queue *sqsqueue.Queue
 	timer *schedulertimer.Timer
-	// key is the signing key and its certificate in PEM form.
+	// key is the signing key and its certificate in PEM form, nil in functions that
+	// sign nothing.
 	key []byte
 }
 
-// openCloud makes the adapters and reads the signing key, which is also the
-// proof that table, region and permissions are right before a batch is taken.
-func openCloud(ctx context.Context, c config.Config) (*cloud, error) {
+// openCloud makes the adapters and, for a function that signs, reads the signing
+// key: which is also the proof that table, region and permissions are right
+// before anything is taken.
+func openCloud(ctx context.Context, c config.Config, signs bool) (*cloud, error) {
 	settings, err := awscall.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -54,8 +56,8 @@ func openCloud(ctx context.Context, c config.Config) (*cloud, error) {
 	}
 	a.timer, err = schedulertimer.New(schedulertimer.Config{Client: scheduler.NewFromConfig(settings), Queues: a.queue, Payloads: a.store,
 		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed, Near: c.MaxQueueDelay})
-	if err != nil {
-		return nil, err
+	if err != nil || !signs {
+		return &a, err
 	}
 	a.key, err = signingKey{Client: db, Table: c.Table, Now: time.Now}.loadOrCreate(ctx)
 	return &a, err
@@ -65,9 +67,12 @@ func openCloud(ctx context.Context, c config.Config) (*cloud, error) {
 // Deliver and Redrive.
 func (a *cloud) functions(c config.Config, publicURL string, observer pipeline.Observer, log *slog.Logger) (installation.Functions, error) {
 	links := envelope.Links{PublicURL: publicURL}
-	signer, err := signing.FromPEM(a.key, links)
-	if err != nil {
-		return installation.Functions{}, err
+	var signer *signing.Signer
+	if a.key != nil {
+		var err error
+		if signer, err = signing.FromPEM(a.key, links); err != nil {
+			return installation.Functions{}, err
+		}
 	}
 	f := installation.New(c, installation.Adapters{Store: a.store, Queues: a.queue, Timer: a.timer, Signer: signer, Links: links,
 		Observer: observer, Log: log, CacheFor: cacheFor, MaxIdle: maxIdle})

@@ -28,8 +28,7 @@ type signingKey struct {
 	Now    func() time.Time
 }
 
-// The key's item. The template lets functions write this partition key alone
-// where they write nothing else.
+// The key's item.
 const (
 	signingKeyPK = "C#signing"
 	signingKeySK = "C"
