@@ -23,8 +23,9 @@ type Filter struct {
 
 // Deliveries reads retry state: what has failed at least once.
 type Deliveries interface {
-	// ListDeliveries gives those that match, latest change first; next is "" at
-	// the end.
+	// ListDeliveries gives those that match, newest first: ended ones by their
+	// end, others by their first failure or their latest change, as the store
+	// keeps them; next is "" at the end.
 	ListDeliveries(ctx context.Context, f Filter) (page []push.Delivery, next string, err error)
 }
 

@@ -39,13 +39,12 @@ func (s *Store) Claim(ctx context.Context, d push.Delivery, now time.Time) (push
 }
 
 // claiming is the claim as one write. History, creation and places in the lists
-// stay: a record under way keeps its place until its attempt has ended, which
-// halves what the indexes cost.
+// stay.
 func claiming(d push.Delivery, now time.Time, write string) (change string, c condition) {
 	change = "SET v = :v, #n = :n, #state = :claimed, #owner = :owner, lease = :lease, updated = :updated, #write = :write, created = if_not_exists(created, :created)," +
 		" listPK = if_not_exists(listPK, :listPK), listSK = if_not_exists(listSK, :listSK), statePK = if_not_exists(statePK, :statePK), stateSK = if_not_exists(stateSK, :stateSK)"
 	places := item{}
-	places.setLists(d.Key, d.State, d.UpdatedAt)
+	places.setLists(d.Key, d.State, listedAt(d))
 	c = condition{
 		expression: "attribute_not_exists(pk) OR (attribute_not_exists(expires) OR (expires >= :now AND expires <= :expires)) AND" +
 			" (#n = :before AND #state = :finished OR #n = :n AND #state = :claimed AND lease < :now)",

@@ -27,7 +27,7 @@ func deliveryItem(d push.Delivery, write string) (item, error) {
 	i.setTime("updated", d.UpdatedAt)
 	i.setTime("expires", d.Expires)
 	i.setTTL(d.Expires)
-	i.setLists(d.Key, d.State, d.UpdatedAt)
+	i.setLists(d.Key, d.State, listedAt(d))
 	return i, nil
 }
 

@@ -104,16 +104,26 @@ func classOf(s push.State) string {
 	return "live"
 }
 
-// setLists puts a delivery into both lists: newest change first, and the rest of
-// the key settles the order of those changed at the same instant.
-func (i item) setLists(k push.DeliveryKey, state push.State, updated time.Time) {
-	shard, order := shardOf(k.MessageID, k.Subscription, k.Generation), text(listOrder(k, updated))
+// setLists puts a delivery into both lists: newest first, and the rest of the key
+// settles the order within one instant.
+func (i item) setLists(k push.DeliveryKey, state push.State, at time.Time) {
+	shard, order := shardOf(k.MessageID, k.Subscription, k.Generation), text(listOrder(k, at))
 	i[listPK], i[listSK] = text(subscriptionDeliveries(k.Subscription, shard)), order
 	i[statePK], i[stateSK] = text(classDeliveries(classOf(state), shard)), order
 }
 
-func listOrder(k push.DeliveryKey, updated time.Time) string {
-	return strings.Join([]string{instant(updated), k.MessageID, push.Subscription{ARN: k.Subscription}.ID(), k.Generation}, "#")
+// listedAt is the instant by which lists place a delivery: its end, and before
+// that its first failure. A live one that moved with every attempt would cost four
+// writes of the indexes each time, more than the attempt's own record.
+func listedAt(d push.Delivery) time.Time {
+	if d.State.Ended() || d.CreatedAt.IsZero() {
+		return d.UpdatedAt
+	}
+	return d.CreatedAt
+}
+
+func listOrder(k push.DeliveryKey, at time.Time) string {
+	return strings.Join([]string{instant(at), k.MessageID, push.Subscription{ARN: k.Subscription}.ID(), k.Generation}, "#")
 }
 
 func hashed(s string) string {

@@ -37,8 +37,9 @@ func seed(t *testing.T, s *dynamostore.Store) (all []push.Delivery) {
 	for n := range 60 {
 		d := push.Delivery{
 			Key:     push.DeliveryKey{Subscription: subscriptionARN([]string{"a", "a-b"}[n%2], n%5), MessageID: fmt.Sprint("message-", n%7), Generation: []string{"", "g1"}[n/35]},
-			Attempt: 1, State: push.Finished, CreatedAt: noon, UpdatedAt: noon.Add(time.Duration(n*37%60) * time.Second), Expires: noon.Add(time.Hour),
+			Attempt: 1, State: push.Finished, CreatedAt: noon.Add(time.Duration(n*37%60) * time.Second), Expires: noon.Add(time.Hour),
 		}
+		d.UpdatedAt = d.CreatedAt
 		if _, ok, err := s.Create(t.Context(), d); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
@@ -364,12 +365,13 @@ func TestAListingThatReadsMuchAndFindsLittleMissesNothing(t *testing.T) {
 	age := 0
 	create := func(topic, shard string) string {
 		t.Helper()
-		d := push.Delivery{Key: push.DeliveryKey{Subscription: subscriptionARN(topic, 1)}, Attempt: 1, State: push.Finished, CreatedAt: noon}
+		d := push.Delivery{Key: push.DeliveryKey{Subscription: subscriptionARN(topic, 1)}, Attempt: 1, State: push.Finished}
 		for n := 0; d.Key.MessageID == "" || dynamostore.ShardOf(d.Key.MessageID, d.Key.Subscription, "") != shard; n++ {
 			d.Key.MessageID = fmt.Sprintf("message-%d-%d", age, n)
 		}
 		age++
-		d.UpdatedAt = noon.Add(time.Duration(-age) * time.Second)
+		d.CreatedAt = noon.Add(time.Duration(-age) * time.Second)
+		d.UpdatedAt = d.CreatedAt
 		if _, ok, err := s.Create(t.Context(), d); err != nil || !ok {
 			t.Fatal(ok, err)
 		}

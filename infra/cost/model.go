@@ -1,0 +1,50 @@
+package main
+
+// The model of what no transport sees. Its figures are assumptions, stated on the
+// page; the counts are not.
+const (
+	// memoryGB is the functions' memory, which template.yaml sets.
+	memoryGB = 0.25
+	// overhead is what an invocation takes besides calls and pushes, and a
+	// publish with its RSA signature at this memory's share of a processor.
+	overhead        = 0.003
+	publishOverhead = 0.015
+	// callTime is a call of DynamoDB, SQS or Scheduler from within the region.
+	callTime = 0.006
+	// answerTime is what an endpoint that works takes to answer, hangTime what one
+	// that hangs takes from a push: the request timeout.
+	answerTime = 0.1
+	hangTime   = 15.0
+)
+
+// invocation is one Lambda request: jobs of a batch run side by side, so that it
+// lasts as long as one of them, whose calls follow each other.
+func invocation(base, push float64, callsOfOneJob float64) Usage {
+	return Usage{Invoke: 1, GBSecond: memoryGB * (base + push + callsOfOneJob*callTime)}
+}
+
+// mapped is what the event source mapping is billed for one batch: a receive and
+// a delete.
+func mapped(bodies []string) Usage {
+	size := 0
+	for _, b := range bodies {
+		size += len(b)
+	}
+	u := requests(size, true)
+	u.Add(requests(0, true))
+	return u
+}
+
+// Counted is what a scenario came to.
+type Counted struct {
+	Name string `json:"name"`
+	// Title is the page's row, Per what one of N is: a delivery, an attempt.
+	Title string `json:"title"`
+	Per   string `json:"per"`
+	// Fill is how many jobs came in a batch, 0 where there is none.
+	Fill int `json:"fill,omitempty"`
+	// Usage is that of one.
+	Usage Usage `json:"usage"`
+	// Calls are the SDK's calls for one, as counted on the wire.
+	Calls map[string]float64 `json:"calls"`
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+)
+
+//go:embed prices.json
+var pricesJSON []byte
+
+// Prices are list prices in US dollars.
+type Prices struct {
+	// Date is when they were looked up, Region whose they are.
+	Date   string `json:"date"`
+	Region string `json:"region"`
+	Source string `json:"source"`
+	// Unit is the price of one unit.
+	Unit map[Unit]float64 `json:"unit"`
+	// Month holds what is billed by the month, each with what it is for.
+	Month []Monthly `json:"month"`
+	// SNS is what to compare with.
+	SNS struct {
+		PublishPerMillion  float64 `json:"publishPerMillion"`
+		DeliveryPerMillion float64 `json:"httpDeliveryPerMillion"`
+	} `json:"sns"`
+}
+
+// Monthly is a fixed cost.
+type Monthly struct {
+	What  string  `json:"what"`
+	Count float64 `json:"count"`
+	Price float64 `json:"price"`
+}
+
+func prices() (p Prices, err error) { return p, json.Unmarshal(pricesJSON, &p) }
+
+// Of is what usage costs. kinds narrows it to some units, all when empty.
+func (p Prices) Of(u Usage, kinds ...Unit) (dollars float64) {
+	if len(kinds) == 0 {
+		kinds = Units
+	}
+	for _, k := range kinds {
+		dollars += u[k] * p.Unit[k]
+	}
+	return dollars
+}
