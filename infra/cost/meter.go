@@ -66,7 +66,9 @@ func (m *Meter) Do(r *http.Request) (*http.Response, error) {
 		m.usage, m.calls = Usage{}, map[string]int{}
 	}
 	m.usage.Add(used)
-	m.calls[operation]++
+	if len(used) > 0 {
+		m.calls[operation]++
+	}
 	return resp, nil
 }
 
@@ -100,8 +102,8 @@ func (m *Meter) bill(ctx context.Context, operation string, body []byte) (settle
 	switch operation {
 	case "SQS.SendMessageBatch", "SQS.SendMessage":
 		return billSend(body)
-	case "SQS.GetQueueUrl":
-		return always(Usage{SQSRequest: 1}), nil
+	case "SQS.GetQueueUrl": // once a process and queue, which no count per delivery should show
+		return always(Usage{}), nil
 	case "DynamoDB.GetItem", "DynamoDB.Query":
 		return billRead(body)
 	case "DynamoDB.PutItem", "DynamoDB.UpdateItem":

@@ -3,8 +3,10 @@ package main
 // The model of what no transport sees. Its figures are assumptions, stated on the
 // page; the counts are not.
 const (
-	// memoryGB is the functions' memory, which template.yaml sets.
-	memoryGB = 0.25
+	// deliverMB and otherMB are the functions' memory; a test compares them with
+	// template.yaml.
+	deliverMB = 128
+	otherMB   = 256
 	// overhead is what an invocation takes besides calls and pushes, and a
 	// publish with its RSA signature at this memory's share of a processor.
 	overhead        = 0.003
@@ -19,8 +21,8 @@ const (
 
 // invocation is one Lambda request: jobs of a batch run side by side, so that it
 // lasts as long as one of them, whose calls follow each other.
-func invocation(base, push float64, callsOfOneJob float64) Usage {
-	return Usage{Invoke: 1, GBSecond: memoryGB * (base + push + callsOfOneJob*callTime)}
+func invocation(mb int, base, push, callsOfOneJob float64) Usage {
+	return Usage{Invoke: 1, GBSecond: float64(mb) / 1024 * (base + push + callsOfOneJob*callTime)}
 }
 
 // mapped is what the event source mapping is billed for one batch: a receive and

@@ -64,7 +64,7 @@ func (c *tally) counted() (calls float64) {
 func (c *tally) publish(body string) {
 	c.w.t.Helper()
 	c.w.publish(body)
-	c.usage.Add(invocation(publishOverhead, 0, c.counted()))
+	c.usage.Add(invocation(otherMB, publishOverhead, 0, c.counted()))
 }
 
 // deliver takes n jobs of a queue in batches of fill, whose pushes take push
@@ -75,7 +75,7 @@ func (c *tally) deliver(queue string, n, fill int, push float64) {
 		k := min(fill, n-done)
 		bodies := c.w.invoke(c.w.f.Deliver, queue, c.w.batch(queue, k))
 		c.usage.Add(mapped(bodies))
-		c.usage.Add(invocation(overhead, push, c.counted()/float64(k)))
+		c.usage.Add(invocation(deliverMB, overhead, push, c.counted()/float64(k)))
 	}
 }
 
@@ -109,7 +109,7 @@ func firstAttempts(fanout, messages, fill int, body, name, title string) func(*t
 			c.publish(body)
 		}
 		c.deliver(w.c.Queues.Attempt, fanout*messages, fill, answerTime)
-		return c.end(name, title, "delivery", fanout*messages, fill)
+		return c.end(name, title, "deliveries", fanout*messages, fill)
 	}
 }
 
@@ -143,7 +143,7 @@ func scheduled(t *testing.T) Counted {
 	}
 	c := w.begin()
 	c.deliver(w.c.Queues.Attempt, 10, 10, answerTime)
-	return c.end("first-failed-scheduled", "First attempt that fails, the next more than 15 minutes later", "attempt", 10, 10)
+	return c.end("first-failed-scheduled", "First attempt that fails, the next more than 15 minutes later", "attempts", 10, 10)
 }
 
 func throttled(t *testing.T) Counted {
@@ -166,9 +166,9 @@ func throttled(t *testing.T) Counted {
 		}
 		bodies := w.invoke(w.f.Deliver, w.c.Queues.Retry, in)
 		c.usage.Add(mapped(bodies))
-		c.usage.Add(invocation(overhead, answerTime, c.counted()/float64(len(in))))
+		c.usage.Add(invocation(deliverMB, overhead, answerTime, c.counted()/float64(len(in))))
 	}
-	return c.end("throttled", "Delivery that waits for a throttle slot (1 a second, 10 at once)", "delivery", 10, 10)
+	return c.end("throttled", "Delivery that waits for a throttle slot (1 a second, 10 at once)", "deliveries", 10, 10)
 }
 
 func paged(t *testing.T) Counted {
@@ -182,7 +182,7 @@ func paged(t *testing.T) Counted {
 	c.publish(small)
 	w.drainPages(c)
 	c.deliver(w.c.Queues.Attempt, n, 10, answerTime)
-	return c.end("first-fanout-300", "First attempt that succeeds, fan-out 300 through FanoutQueue", "delivery", n, 10)
+	return c.end("first-fanout-300", "First attempt that succeeds, fan-out 300 through FanoutQueue", "deliveries", n, 10)
 }
 
 // drainPages lets Fanout work until no page is left.
@@ -198,7 +198,7 @@ func (w *world) drainPages(c *tally) {
 		bodies := w.invoke(w.f.Fanout, w.c.Queues.Fanout, in)
 		if c != nil {
 			c.usage.Add(mapped(bodies))
-			c.usage.Add(invocation(overhead, 0, c.counted()))
+			c.usage.Add(invocation(otherMB, overhead, 0, c.counted()))
 		}
 	}
 }
@@ -217,11 +217,11 @@ var scenarios = []func(*testing.T) Counted{
 	firstAttempts(1, 3, 1, large, "first-large", "First attempt that succeeds, fan-out 1, 256 KiB"),
 	paged,
 	throttled,
-	later(10, 10, 3, 50, http.StatusServiceUnavailable, answerTime, "retry", "Retry that fails", "attempt"),
-	later(5, 1, 2, 50, http.StatusServiceUnavailable, answerTime, "retry-alone", "The same", "attempt"),
-	later(10, 10, 2, 50, 0, hangTime, "hang", "Retry that hangs until its timeout", "attempt"),
-	later(3, 1, 1, 50, 0, hangTime, "hang-alone", "The same", "attempt"),
-	later(10, 10, 1, 50, http.StatusOK, answerTime, "recovered", "Retry that succeeds", "attempt"),
-	later(10, 10, 1, 1, http.StatusServiceUnavailable, answerTime, "dead", "Last attempt: dead letter", "attempt"),
+	later(10, 10, 3, 50, http.StatusServiceUnavailable, answerTime, "retry", "Retry that fails", "attempts"),
+	later(5, 1, 2, 50, http.StatusServiceUnavailable, answerTime, "retry-alone", "The same", "attempts"),
+	later(10, 10, 2, 50, 0, hangTime, "hang", "Retry that hangs until its timeout", "attempts"),
+	later(3, 1, 1, 50, 0, hangTime, "hang-alone", "The same", "attempts"),
+	later(10, 10, 1, 50, http.StatusOK, answerTime, "recovered", "Retry that succeeds", "attempts"),
+	later(10, 10, 1, 1, http.StatusServiceUnavailable, answerTime, "dead", "Last attempt: dead letter", "attempts"),
 	scheduled,
 }

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// target is a cost that is promised, in dollars a million.
+type target struct {
+	scenario string
+	most     float64
+	// all counts log bytes and egress too.
+	all bool
+}
+
+var targets = []target{
+	{"first-10", 0.45, false},
+	{"first-10", 0.60, true},
+	{"retry", 5, false},
+	{"hang", 6, false},
+}
+
+func inside() (units []Unit) {
+	for _, u := range Units {
+		if u != LogByte && u != EgressByte {
+			units = append(units, u)
+		}
+	}
+	return units
+}
+
+const million = 1e6
+
+// page is docs/cost.md.
+func page(all []Counted, p Prices) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# What it costs on AWS
+
+<!-- Written by go run ./infra/cost from infra/cost/counts.json and prices.json. -->
+
+Every figure is a count times a list price. The counts are those of the functions'
+own handlers on the AWS adapters, taken from the wire: calls, and what each is
+billed for (64 KB chunks of queue messages, write units with those of the indexes
+and of refused conditions, read units, schedules, bytes). The integration run
+takes them anew and fails where they have changed.
+
+Prices: %s, %s, %s.
+
+Modelled, because no call shows it: an event source mapping's receive and delete
+for each batch, and the time of an invocation: %d MB for Deliver, %d MB for the
+others, %.0f ms of its own (Publish, which signs, %.0f), %.0f ms for each call of
+AWS in a row, %.0f ms for an endpoint that answers and %.0f s for one that hangs.
+Jobs of a batch run side by side. Queue requests are counted with the fair-queue
+surcharge wherever messages carry a group. Free tiers, and what a process asks
+once in its life (queue URLs, keys), are left out.
+
+## A million of each
+
+Message of 256 bytes with its envelope and signature, unless the row says more.
+*Batch* is how many jobs came in one invocation: under load batches are full, a
+lone message comes alone.
+
+| | a million | batch | Lambda | SQS | DynamoDB | Scheduler | sum | log | egress | all |
+|---|---|---|---|---|---|---|---|---|---|---|
+`, p.Region, p.Date, p.Source, deliverMB, otherMB, overhead*1000, publishOverhead*1000, callTime*1000, answerTime*1000, hangTime)
+	for _, c := range all {
+		b.WriteString(row(c, p))
+	}
+	b.WriteString(beside(all, p))
+	b.WriteString(promises(all, p))
+	b.WriteString(idle(p))
+	b.WriteString(counted(all))
+	return b.String()
+}
+
+func row(c Counted, p Prices) string {
+	dollars := func(units ...Unit) string { return fmt.Sprintf("$%.2f", million*p.Of(c.Usage, units...)) }
+	return fmt.Sprintf("| %s | %s | %d | %s | %s | %s | %s | **%s** | %s | %s | %s |\n", c.Title, c.Per, c.Fill,
+		dollars(Invoke, GBSecond), dollars(SQSRequest, SQSFairRequest), dollars(WriteUnit, ReadUnit), dollars(Schedule),
+		dollars(inside()...), dollars(LogByte), dollars(EgressByte), dollars())
+}
+
+func find(all []Counted, name string) Counted {
+	for _, c := range all {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Counted{Title: name + " is missing"}
+}
+
+// beside compares with SNS.
+func beside(all []Counted, p Prices) string {
+	sns := func(fanout float64) float64 { return p.SNS.DeliveryPerMillion + p.SNS.PublishPerMillion/fanout }
+	ten, one := find(all, "first-10"), find(all, "first-1")
+	alone := find(all, "first-10-alone")
+	return fmt.Sprintf(`
+## Beside SNS
+
+SNS bills $%.2f a million publishes and $%.2f a million HTTP deliveries, retries
+included; egress is billed there too, and its delivery-status logs.
+
+| a million first deliveries | Postino, batches of 10 | Postino, one by one | SNS |
+|---|---|---|---|
+| fan-out 10, before logs and egress | $%.2f | $%.2f | $%.2f |
+| fan-out 1, before logs and egress | $%.2f | | $%.2f |
+
+SNS costs nothing while nothing happens and is cheaper for messages that come one
+by one, for endpoints that fail much, and for large ones. Postino is for what SNS
+does not let you see, change or own; the sums say what that costs.
+`, p.SNS.PublishPerMillion, p.SNS.DeliveryPerMillion,
+		million*p.Of(ten.Usage, inside()...), million*p.Of(alone.Usage, inside()...), sns(10),
+		million*p.Of(one.Usage, inside()...), sns(1))
+}
+
+func promises(all []Counted, p Prices) string {
+	var b strings.Builder
+	b.WriteString("\n## Targets\n\n| a million | at most | now |\n|---|---|---|\n")
+	for _, t := range targets {
+		c := find(all, t.scenario)
+		units, what := inside(), "before logs and egress"
+		if t.all {
+			units, what = Units, "all in"
+		}
+		now, verdict := million*p.Of(c.Usage, units...), "met"
+		if now > t.most {
+			verdict = "**missed**"
+		}
+		fmt.Fprintf(&b, "| %s, batches of %d, %s | $%.2f | $%.2f, %s |\n", c.Title, c.Fill, what, t.most, now, verdict)
+	}
+	hang := find(all, "hang-alone")
+	fmt.Fprintf(&b, "\nA hanging endpoint is billed for its whole timeout: $%.2f a million attempts where each comes alone, since nobody shares the wait.\n", million*p.Of(hang.Usage, inside()...))
+	return b.String()
+}
+
+func idle(p Prices) string {
+	var b strings.Builder
+	sum := 0.0
+	b.WriteString("\n## A month of nothing\n\n| | a month |\n|---|---|\n")
+	for _, m := range p.Month {
+		fmt.Fprintf(&b, "| %s | $%.2f |\n", m.What, m.Count*m.Price)
+		sum += m.Count * m.Price
+	}
+	fmt.Fprintf(&b, "| **sum** | **$%.2f** |\n\nStored items, queue messages at rest and point-in-time recovery come on top, by the gigabyte.\n", sum)
+	return b.String()
+}
+
+// counted is the table of what was used, for whoever has other prices.
+func counted(all []Counted) string {
+	var b strings.Builder
+	b.WriteString("\n## The counts\n\nOf one each.\n\n| |")
+	for _, u := range Units {
+		fmt.Fprintf(&b, " %s |", u)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(Units)) + "\n")
+	for _, c := range all {
+		fmt.Fprintf(&b, "| `%s`, batch %d |", c.Name, c.Fill)
+		for _, u := range Units {
+			fmt.Fprintf(&b, " %s |", number(c.Usage[u]))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func number(n float64) string {
+	switch {
+	case n == 0:
+		return "0"
+	case n < 0.01:
+		return fmt.Sprintf("%.4f", n)
+	case n < 100:
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", n), "0"), ".")
+	default:
+		return fmt.Sprintf("%.0f", n)
+	}
+}

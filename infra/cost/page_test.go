@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestThePageIsWhatCountsAndPricesMakeIt(t *testing.T) {
+	want, err := current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../" + docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is out of date: run go run ./infra/cost", docs)
+	}
+	if strings.Contains(want, "is missing") {
+		t.Error("the page wants a scenario that counts.json lacks")
+	}
+}
+
+func TestEveryUnitHasAPrice(t *testing.T) {
+	p, err := prices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range Units {
+		if p.Unit[u] <= 0 {
+			t.Errorf("%s has no price", u)
+		}
+	}
+	if len(p.Unit) != len(Units) {
+		t.Errorf("%d prices for %d units", len(p.Unit), len(Units))
+	}
+}
+
+func TestTheModelHasTheTemplatesMemory(t *testing.T) {
+	b, err := os.ReadFile("../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mb, times := range map[int]int{deliverMB: 1, otherMB: 1} {
+		if line := fmt.Sprintf("MemorySize: %d\n", mb); strings.Count(string(b), line) != times {
+			t.Errorf("the template does not say %q once", strings.TrimSpace(line))
+		}
+	}
+}
+
+func TestThePromisedCostsAreMet(t *testing.T) {
+	p, err := prices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := counts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range targets {
+		units := inside()
+		if want.all {
+			units = Units
+		}
+		if now := million * p.Of(find(all, want.scenario).Usage, units...); now > want.most || now == 0 {
+			t.Errorf("%s costs $%.2f a million, promised are $%.2f", want.scenario, now, want.most)
+		}
+	}
+}
