@@ -1,12 +1,8 @@
 package main
 
-import (
-	"path/filepath"
+import "path/filepath"
 
-	"postino/shared/operator"
-)
-
-// DataDir is the flag of every command that needs the data directory.
+// DataDir is the flag of the server itself; what asks one has a Target.
 type DataDir struct {
 	Data string `help:"The server's data directory; ./data unless given." default:"./data" env:"POSTINO_DATA" placeholder:"DIR"`
 }
@@ -27,9 +23,6 @@ func (d DataDir) flag() string {
 	}
 	return " --data " + shellWord(d.Data)
 }
-
-// dial finds the server that runs on the directory.
-func (d DataDir) dial() (*operator.Client, error) { return operator.Dial(d.Data) }
 
 // JSONFlag is the flag of every command whose answer machines may want.
 type JSONFlag struct {

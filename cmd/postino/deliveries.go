@@ -21,7 +21,7 @@ type DeliveriesCmd struct {
 
 // DeliveriesListCmd is `postino deliveries list`.
 type DeliveriesListCmd struct {
-	DataDir
+	Target
 	JSONFlag
 	State        string `help:"Only those in this state: live (attempting or waiting), attempting, waiting, dead, delivered or dropped." placeholder:"STATE"`
 	Subscription string `help:"Only this subscription's: its ARN, or TOPIC:ID as lists show it." placeholder:"ARN|ID"`
@@ -39,7 +39,7 @@ func (c *DeliveriesListCmd) Validate() error {
 
 // Run prints the list.
 func (c *DeliveriesListCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,14 @@ import (
 
 // DeliveriesShowCmd is `postino deliveries show`.
 type DeliveriesShowCmd struct {
-	DataDir
+	Target
 	JSONFlag
 	What string `arg:"" name:"message-id|key" help:"A message id, for its deliveries to all subscriptions; or SUBSCRIPTION/MESSAGE-ID for one of them. Eight characters of an id do."`
 }
 
 // Run prints the timelines.
 func (c *DeliveriesShowCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type DLQCmd struct {
 
 // DLQListCmd is `postino dlq list`.
 type DLQListCmd struct {
-	DataDir
+	Target
 	JSONFlag
 	Queue string `arg:"" optional:"" help:"A queue's name or ARN; without it, the queues are listed."`
 	Limit int    `help:"At most so many messages, up to 1000." default:"50"`
@@ -29,7 +29,7 @@ type DLQListCmd struct {
 
 // Run prints queues or messages.
 func (c *DLQListCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func lastOutcome(d operator.DeadLetter) string {
 
 // DLQShowCmd is `postino dlq show`.
 type DLQShowCmd struct {
-	DataDir
+	Target
 	JSONFlag
 	Queue string `arg:"" help:"The queue's name or ARN."`
 	ID    string `arg:"" help:"The message's id."`
@@ -115,7 +115,7 @@ type DLQShowCmd struct {
 
 // Run prints the letter.
 func (c *DLQShowCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 // DLQRedriveCmd is `postino dlq redrive`.
 type DLQRedriveCmd struct {
-	DataDir
+	Target
 	JSONFlag
 	Queue string   `arg:"" help:"The queue's name or ARN."`
 	IDs   []string `arg:"" optional:"" name:"id" help:"The messages to send again."`
@@ -35,7 +35,7 @@ const redriveStep = 200
 
 // Run redrives, and fails when a letter stayed.
 func (c *DLQRedriveCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}

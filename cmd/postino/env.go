@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -13,8 +16,8 @@ import (
 
 // EnvCmd is `postino env`.
 type EnvCmd struct {
-	DataDir
-	URL string `name:"url" help:"The server's URL, instead of that of the server running on the data directory." placeholder:"URL"`
+	Target
+	URL string `name:"url" help:"The front door's URL, instead of the target's own." placeholder:"URL"`
 }
 
 // Help is shown below the flags.
@@ -42,42 +45,79 @@ func (c *EnvCmd) Validate() error {
 	return nil
 }
 
+// exports is what Run prints: variables, and notes that become comments.
+type exports struct {
+	set   [][2]string
+	notes []string
+}
+
 // Run prints the lines. Comments come last, so that an eval without quotes,
 // which joins the lines, still sets everything.
-func (c *EnvCmd) Run(app *App) error {
-	server, err := operator.ReadServerFile(c.Data)
-	var notes []string
-	if c.URL != "" {
-		server.URL = c.URL
+func (c *EnvCmd) Run(ctx context.Context, app *App) error {
+	target, err := c.choose(app.Getenv)
+	if err != nil {
+		return err
 	}
-	if err != nil && c.URL == "" {
-		server = operator.ServerFile{URL: defaultURL}
-		note := fmt.Sprintf("no server is running on %s: this is where `postino serve` listens by itself", c.Data)
-		notes = append(notes, note)
-		complain(app, note) // an eval hides what is on standard output
+	var e exports
+	switch {
+	case target.stack != "":
+		if err := e.stack(ctx, app, target, c.URL); err != nil {
+			return err
+		}
+	case target.table != "":
+		return errors.New("a table does not tell where its front door is: give --stack, or --url alone")
+	default:
+		e.local(app, target.data, c.URL)
 	}
-	if server.Region == "" {
-		server.Region = defaultRegion
-	}
-	set := [][2]string{{"AWS_ENDPOINT_URL_SNS", server.URL}}
-	if why := hasRegion(app.Getenv, server.Region); why != "" {
-		notes = append(notes, "the region is left alone: "+why)
-	} else {
-		set = append(set, [2]string{"AWS_REGION", server.Region}, [2]string{"AWS_DEFAULT_REGION", server.Region})
-	}
-	if why := hasKeys(app.Getenv); why != "" {
-		notes = append(notes, "credentials are left alone: "+why+"; a server on loopback takes any")
-	} else {
-		set = append(set, [2]string{"AWS_ACCESS_KEY_ID", standInKey}, [2]string{"AWS_SECRET_ACCESS_KEY", standInKey})
-	}
-	for _, v := range set {
+	for _, v := range e.set {
 		app.sayf("export %s=%s", v[0], shellQuote(v[1]))
 	}
-	for _, n := range notes {
+	for _, n := range e.notes {
 		// A note must stay one line, or a shell would run its second.
 		app.sayf("# %s", strings.Join(strings.Fields(printable(n)), " "))
 	}
 	return nil
+}
+
+// local points at the server that runs on a data directory, or at url.
+func (e *exports) local(app *App, data, url string) {
+	server, err := operator.ReadServerFile(data)
+	if url != "" {
+		server.URL = url
+	} else if err != nil {
+		server = operator.ServerFile{URL: defaultURL}
+		note := fmt.Sprintf("no server is running on %s: this is where `postino serve` listens by itself", data)
+		e.notes = append(e.notes, note)
+		complain(app, note) // an eval hides what is on standard output
+	}
+	e.front(app, server.URL, cmp.Or(server.Region, defaultRegion))
+	if why := hasKeys(app.Getenv); why != "" {
+		e.notes = append(e.notes, "credentials are left alone: "+why+"; a server on loopback takes any")
+		return
+	}
+	e.set = append(e.set, [2]string{"AWS_ACCESS_KEY_ID", standInKey}, [2]string{"AWS_SECRET_ACCESS_KEY", standInKey})
+}
+
+// stack points at a deployed stack. The credentials that found it are AWS's, and
+// no keys for SNS calls to it: they are not printed.
+func (e *exports) stack(ctx context.Context, app *App, target chosen, url string) error {
+	_, found, err := target.find(ctx, app.Getenv)
+	if err != nil {
+		return own(err)
+	}
+	e.front(app, cmp.Or(url, found.Endpoint), found.Config.Region)
+	e.notes = append(e.notes, "SNS calls to it are signed with a key of Postino's own, not with your AWS credentials: `postino keys add --stack "+shellWord(target.stack)+"` makes one")
+	return nil
+}
+
+// front sets where SNS calls go, and the region they are signed for.
+func (e *exports) front(app *App, url, region string) {
+	e.set = append(e.set, [2]string{"AWS_ENDPOINT_URL_SNS", url})
+	if why := hasRegion(app.Getenv, region); why != "" {
+		e.notes = append(e.notes, "the region is left alone: "+why)
+		return
+	}
+	e.set = append(e.set, [2]string{"AWS_REGION", region}, [2]string{"AWS_DEFAULT_REGION", region})
 }
 
 // hasRegion says why the user's own region must stay, "" if there is none.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,28 +15,24 @@ import (
 )
 
 func TestPublishingPrintsTheMessageID(t *testing.T) {
-	var form url.Values
-	dir := server(t, map[string]any{"POST /": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := r.ParseForm(); err != nil {
+	var in operator.PublishInput
+	dir := server(t, map[string]any{"POST topics/orders/messages": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 			t.Error(err)
 		}
-		form = r.PostForm
-		if len(r.Header.Get("Amz-Sdk-Invocation-Id")) != 36 {
-			t.Error("without an invocation id")
-		}
-		_, _ = io.WriteString(w, "<PublishResponse><PublishResult><MessageId>m-1</MessageId></PublishResult></PublishResponse>")
+		_ = json.NewEncoder(w).Encode(operator.Published{MessageID: "m-1"})
 	})})
 	got := postino(t, "line one\nline two\n", nil, "publish", "orders", "-", "--subject", "hi", "--data", dir,
 		"--attr", "colour=red,green=1", "--attr", "n:Number=5")
 	if got != (ran{exitOK, "m-1\n", ""}) {
 		t.Fatalf("got %+v", got)
 	}
-	want := url.Values{
-		"Action": {"Publish"}, "Version": {"2010-03-31"}, "TopicArn": {orders}, "Message": {"line one\nline two\n"}, "Subject": {"hi"},
-		"MessageAttributes.entry.1.Name": {"colour"}, "MessageAttributes.entry.1.Value.DataType": {"String"}, "MessageAttributes.entry.1.Value.StringValue": {"red,green=1"},
-		"MessageAttributes.entry.2.Name": {"n"}, "MessageAttributes.entry.2.Value.DataType": {"Number"}, "MessageAttributes.entry.2.Value.StringValue": {"5"},
+	if len(in.Invocation) != 36 {
+		t.Errorf("the invocation is %q", in.Invocation)
 	}
-	if d := cmp.Diff(want, form); d != "" {
+	want := operator.PublishInput{Message: "line one\nline two\n", Subject: "hi", Invocation: in.Invocation, Attributes: []operator.Attribute{
+		{Name: "colour", Type: "String", Value: "red,green=1"}, {Name: "n", Type: "Number", Value: "5"}}}
+	if d := cmp.Diff(want, in); d != "" {
 		t.Error(d)
 	}
 }

@@ -10,13 +10,13 @@ import (
 
 // PauseCmd is `postino pause`.
 type PauseCmd struct {
-	DataDir
+	Target
 	Subscription string `arg:"" optional:"" help:"The subscription's ARN, or TOPIC:ID as lists show it; without it, those that are paused are listed."`
 }
 
 // Run pauses, or lists what is paused.
 func (c *PauseCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (a *App) paused(ctx context.Context, server *operator.Client) error {
 
 // ResumeCmd is `postino resume`.
 type ResumeCmd struct {
-	DataDir
+	Target
 	Subscription string `arg:"" help:"The subscription's ARN, or TOPIC:ID as lists show it."`
 }
 
 // Run resumes.
 func (c *ResumeCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}

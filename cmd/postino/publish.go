@@ -14,7 +14,7 @@ import (
 
 // PublishCmd is `postino publish`.
 type PublishCmd struct {
-	DataDir
+	Target
 	Topic   string   `arg:"" help:"The topic's ARN or name."`
 	Message string   `arg:"" help:"The message; - reads it from standard input, to the last byte."`
 	Subject string   `help:"The message's subject."`
@@ -23,13 +23,13 @@ type PublishCmd struct {
 
 // Run publishes and prints the message id.
 func (c *PublishCmd) Run(ctx context.Context, app *App) error {
-	in := operator.PublishInput{Topic: c.Topic, Message: c.Message, Subject: c.Subject, Invocation: uuid.NewString()}
+	in := operator.PublishInput{Message: c.Message, Subject: c.Subject, Invocation: uuid.NewString()}
 	for _, a := range c.Attr {
 		attribute, err := parseAttribute(a)
 		if err != nil {
 			return err
 		}
-		in.Attributes = append(in.Attributes, attribute)
+		in.Attributes = append(in.Attributes, operator.Attribute(attribute))
 	}
 	if c.Message == "-" {
 		b, err := io.ReadAll(io.LimitReader(app.In, push.MaxPublication+1))
@@ -41,15 +41,15 @@ func (c *PublishCmd) Run(ctx context.Context, app *App) error {
 		}
 		in.Message = string(b)
 	}
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}
-	id, err := server.Publish(ctx, in)
+	sent, err := server.Publish(ctx, c.Topic, in)
 	if err != nil {
 		return err
 	}
-	app.sayf("%s", printable(id))
+	app.sayf("%s", printable(sent.MessageID))
 	return nil
 }
 

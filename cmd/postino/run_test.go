@@ -162,8 +162,7 @@ func TestEveryCommandThatNeedsAServerSaysHowToStartOne(t *testing.T) {
 			t.Errorf("postino %s: %+v", line, got)
 		}
 	}
-	t.Setenv("POSTINO_DATA", dir)
-	if got := postino(t, "", nil, "dlq", "list"); got.err != want {
+	if got := postino(t, "", map[string]string{"POSTINO_DATA": dir}, "dlq", "list"); got.err != want {
 		t.Errorf("with POSTINO_DATA: %+v", got)
 	}
 }

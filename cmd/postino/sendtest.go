@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 // SendTestCmd is `postino send-test`.
 type SendTestCmd struct {
-	DataDir
+	Target
 	JSONFlag
 	Subscription string        `arg:"" help:"The subscription's ARN, or TOPIC:ID as lists show it."`
 	Wait         time.Duration `help:"How long to wait for the first attempt's outcome; 0 does not wait." default:"20s"`
@@ -19,7 +20,7 @@ type SendTestCmd struct {
 
 // Run sends, waits, and fails when the first attempt did.
 func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
-	server, err := c.dial()
+	server, err := c.dial(ctx, app)
 	if err != nil {
 		return err
 	}
@@ -40,6 +41,9 @@ func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
 		return nil
 	}
 	d, err := c.await(ctx, server, sent)
+	if _, unknown := errors.AsType[*unendedError](err); unknown && sent.Unlogged {
+		return c.quiet(app, sent)
+	}
 	if err != nil {
 		return err
 	}
@@ -55,18 +59,38 @@ func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
 	return err
 }
 
-// pollEvery is how often the outcome is asked for: the delivery log is written
-// every 200 ms or sooner.
-const pollEvery = 100 * time.Millisecond
+// quiet is the best that can be said where a first attempt that succeeds leaves no
+// record.
+func (c *SendTestCmd) quiet(app *App, sent operator.TestMessage) error {
+	if c.JSON {
+		return app.json(sent)
+	}
+	app.sayf("No failure is recorded after %s. A first attempt that succeeds is told by the deliver function's log alone.", c.Wait)
+	return nil
+}
 
-// await asks until an attempt has ended.
+// unendedError says that nothing is known of a test message yet.
+type unendedError struct {
+	wait    time.Duration
+	message string
+}
+
+func (e *unendedError) Error() string {
+	return fmt.Sprintf("no attempt has ended within %s: `postino deliveries show %s` tells later", e.wait, e.message)
+}
+
+// The outcome is asked for soon, since the delivery log is written every 200 ms or
+// sooner, and then less and less often.
+const (
+	pollFirst = 100 * time.Millisecond
+	pollLast  = time.Second
+)
+
+// await asks until an attempt has ended; an *unendedError says that none has.
 func (c *SendTestCmd) await(ctx context.Context, server *operator.Client, sent operator.TestMessage) (operator.Delivery, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Wait, fmt.Errorf(
-		"no attempt has ended within %s: `postino deliveries show %s` tells later", c.Wait, sent.MessageID))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Wait, &unendedError{c.Wait, sent.MessageID})
 	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
+	for every := pollFirst; ; every = min(every*5/4, pollLast) {
 		found, err := server.ShowDelivery(ctx, sent.Subscription+"/"+sent.MessageID)
 		switch {
 		case err == nil && len(found) > 0:
@@ -77,7 +101,7 @@ func (c *SendTestCmd) await(ctx context.Context, server *operator.Client, sent o
 		select {
 		case <-ctx.Done():
 			return operator.Delivery{}, context.Cause(ctx)
-		case <-tick.C:
+		case <-time.After(every):
 		}
 	}
 }

@@ -49,6 +49,9 @@ type Config struct {
 	// Unauthenticated lets the deployed publish function serve callers it cannot
 	// tell apart.
 	Unauthenticated bool
+	// Stack is the name of a deployed CloudFormation stack, or its ARN; only the
+	// command line uses it.
+	Stack string
 	// LogLevel is the least severe level that is logged.
 	LogLevel slog.Level
 }

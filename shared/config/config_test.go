@@ -127,6 +127,7 @@ func TestLoadNamesTheVariableThatCannotBeUsed(t *testing.T) {
 		{"POSTINO_SCHEDULE_GROUP", "a b", "1 to 64"},
 		{"POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:user/me", "a role's ARN"},
 		{"POSTINO_UNAUTHENTICATED", "true", "neither yes nor no"},
+		{"POSTINO_STACK", "1st stack", "begins with a letter"},
 		{"POSTINO_LOG_LEVEL", "loud", "debug, info, warn or error"},
 	}
 	for _, c := range cases {

@@ -188,6 +188,21 @@ func setScheduleRole(c *Config, value string) error {
 	return nil
 }
 
+// setStack takes a stack's name or ARN (CloudFormation API reference,
+// CreateStack).
+func setStack(c *Config, value string) error {
+	if arn, err := push.ParseARN(value); err == nil && arn.Service == "cloudformation" {
+		c.Stack = value
+		return nil
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if len(value) > 128 || !consistsOf(value, letters+"0123456789-") || !strings.Contains(letters, value[:1]) {
+		return fmt.Errorf("is %q: a stack's name has 1 to 128 letters, digits and hyphens and begins with a letter", value)
+	}
+	c.Stack = value
+	return nil
+}
+
 func setLogLevel(c *Config, value string) error {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	level, known := levels[strings.ToLower(value)]

@@ -77,6 +77,8 @@ func settings() []setting {
 			"ARN of the role that EventBridge Scheduler sends those jobs with; needed on AWS.", setScheduleRole),
 		plain("POSTINO_UNAUTHENTICATED", "no",
 			"`yes` lets the deployed publish function start although it does not check who calls. Set it only where nobody else reaches the Function URL.", setUnauthenticated),
+		plain("POSTINO_STACK", "",
+			"CloudFormation stack that the `postino` commands ask, as `--stack` does; servers and functions ignore it.", setStack),
 		plain("POSTINO_LOG_LEVEL", "info",
 			"Least severe level that is logged: `debug`, `info`, `warn` or `error`.", setLogLevel),
 	}

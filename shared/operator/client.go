@@ -19,11 +19,12 @@ import (
 	"postino/shared/push"
 )
 
-// Client calls the server that runs on a data directory. Its methods answer
-// what the verbs of the same name answer; their errors read as one sentence.
+// Client calls the server that runs on a data directory (Dial), or an Operator in
+// this very process (Local). Its methods answer what the verbs of the same name
+// answer; their errors read as one sentence.
 type Client struct {
 	Server ServerFile
-	// Dir is the data directory, for error texts.
+	// Dir is the data directory, for error texts; "" in one process.
 	Dir string
 	// HTTP makes the requests.
 	HTTP *http.Client
@@ -120,6 +121,15 @@ func (c *Client) SendTest(ctx context.Context, subscription string) (out TestMes
 // maxAnswer bounds what is read of an answer: a thousand deliveries with their
 // histories, or one message of 256 KB escaped at its worst.
 const maxAnswer = 32 << 20
+
+// Publish calls the verb with what a topic takes; JSON would change bytes that are
+// not UTF-8 where the verb refuses them.
+func (c *Client) Publish(ctx context.Context, topic string, in PublishInput) (out Published, err error) {
+	if err := in.publication().Validate(); err != nil {
+		return out, err
+	}
+	return out, c.call(ctx, "POST", []string{"topics", topic, "messages"}, nil, in, &out)
+}
 
 func (c *Client) call(ctx context.Context, method string, segments []string, q url.Values, in, out any) error {
 	if slices.Contains(segments, "") {

@@ -167,10 +167,18 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, e
 	if len(found) == 0 {
 		return nil, push.Errorf(push.CodeNotFound, "Nothing is recorded of %q: "+
 			"its first attempt has not ended yet, its subscription is paused (`postino pause` lists those), "+
-			"it was never published here, or its record has expired", shorten(what))
+			"%sit was never published here, or its record has expired", shorten(what), o.atOnce())
 	}
 	slices.SortStableFunc(found, func(a, b Delivery) int { return strings.Compare(a.Key, b.Key) })
 	return found, o.markPaused(ctx, found)
+}
+
+// atOnce is one more reason why a delivery is not known, where there is no log.
+func (o *Operator) atOnce() string {
+	if o.DeliveryLog != nil {
+		return ""
+	}
+	return "its first attempt succeeded, which no log here tells, "
 }
 
 // shortestBeginning is how much of a message id must be given: the part before

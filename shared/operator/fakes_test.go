@@ -247,6 +247,26 @@ func (f *fakeJobs) Send(_ context.Context, queue string, entries []pipeline.Outg
 	return slices.Repeat([]error{f.err}, len(entries))
 }
 
+// fakePublisher knows one topic, and answers with numbers for ids.
+type fakePublisher struct {
+	got   []pipeline.PublishRequest
+	fails error
+	mute  bool
+}
+
+func (f *fakePublisher) Publish(_ context.Context, r pipeline.PublishRequest) ([]pipeline.PublishResult, error) {
+	f.got = append(f.got, r)
+	switch {
+	case r.TopicARN != orders:
+		return nil, push.Errorf(push.CodeNotFound, "Topic does not exist")
+	case f.mute:
+		return nil, nil
+	case f.fails != nil:
+		return []pipeline.PublishResult{{Err: f.fails}}, nil
+	}
+	return []pipeline.PublishResult{{MessageID: fmt.Sprint("published-", len(f.got))}}, nil
+}
+
 // world is an Operator over fakes.
 type world struct {
 	*Operator
@@ -255,11 +275,12 @@ type world struct {
 	redriver   *fakeRedriver
 	directory  *fakeDirectory
 	jobs       *fakeJobs
+	publisher  *fakePublisher
 }
 
 func newWorld() world {
 	w := world{
-		deliveries: &fakeDeliveries{}, queues: &fakeQueues{}, redriver: &fakeRedriver{}, jobs: &fakeJobs{},
+		deliveries: &fakeDeliveries{}, queues: &fakeQueues{}, redriver: &fakeRedriver{}, jobs: &fakeJobs{}, publisher: &fakePublisher{},
 		directory: &fakeDirectory{subs: []push.Subscription{
 			{ARN: subA, TopicARN: orders, Protocol: push.HTTPS, Endpoint: "https://user:secret@a.example/hook?key=secret", Confirmed: true},
 			{ARN: subB, TopicARN: orders, Protocol: push.HTTPS, Endpoint: "https://b.example/hook"},
@@ -267,7 +288,7 @@ func newWorld() world {
 		}},
 	}
 	w.Operator = &Operator{
-		Deliveries: w.deliveries, Queues: w.queues, Directory: w.directory, Redriver: w.redriver, Jobs: w.jobs,
+		Deliveries: w.deliveries, Queues: w.queues, Directory: w.directory, Redriver: w.redriver, Jobs: w.jobs, Publisher: w.publisher,
 		Names:  pipeline.QueueNames{Attempt: "attempt", Retry: "retry", Fanout: "fanout", DeadLetter: "dead", Failed: "failed"},
 		Region: "eu-west-1", Account: "111122223333",
 		Now: func() time.Time { return noon }, Random: strings.NewReader(strings.Repeat("0123456789abcdef", 4)),

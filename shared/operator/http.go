@@ -18,8 +18,9 @@ import (
 // Prefix is where the operator's API lives; its version is part of it.
 const Prefix = "/_postino/v1/"
 
-// maxRequest bounds a request's body: a thousand message ids fit many times.
-const maxRequest = 256 << 10
+// maxRequest bounds a request's body: a thousand message ids fit many times, and
+// so does the largest publication, each byte of it escaped as \u0000 is.
+const maxRequest = 8 * push.MaxPublication
 
 // HTTP serves an Operator as JSON. Every request must carry the bearer token;
 // an empty Token lets nobody in. Errors are {"code", "message"} with the status
@@ -29,6 +30,9 @@ type HTTP struct {
 	Token    string
 	// Log gets the causes of answers that say InternalError; nil for none.
 	Log *slog.Logger
+	// Explain words a fault of ours for a caller who is the one to put it right,
+	// "" for those it does not know; nil tells callers that the log knows more.
+	Explain func(error) string
 }
 
 // ServeHTTP answers one request under Prefix.
@@ -90,6 +94,12 @@ func (h HTTP) route(r *http.Request) (any, error) {
 		return o.Redrive(ctx, s[1], in)
 	case "GET subscriptions":
 		return o.ListPaused(ctx)
+	case "POST topics/*/messages":
+		var in PublishInput
+		if err := readJSON(r, &in); err != nil {
+			return nil, err
+		}
+		return o.Publish(ctx, s[1], in)
 	case "POST subscriptions/*/pause":
 		return o.Pause(ctx, s[1])
 	case "POST subscriptions/*/resume":
@@ -154,6 +164,11 @@ func (h HTTP) fail(w http.ResponseWriter, r *http.Request, err error) {
 		e = push.Errorf(push.CodeInvalidParameter, "The queue refuses: %s", reason)
 	} else if !ok {
 		e = push.Errorf(push.CodeInternalError, "The server could not do this: its log says why")
+	}
+	if h.Explain != nil {
+		if text := h.Explain(err); text != "" {
+			e = push.Errorf(e.Code, "%s", text)
+		}
 	}
 	if e.Code.HTTPStatus() >= 500 && h.Log != nil {
 		h.Log.ErrorContext(r.Context(), "operator request failed", "method", r.Method, "path", r.URL.Path, "error", err)

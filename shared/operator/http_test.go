@@ -232,7 +232,7 @@ func TestAClientWithoutItsServerSaysWhatToDo(t *testing.T) {
 	if _, err := c.ListQueues(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("after a crash of the server: %v", err)
 	}
-	if _, err := c.Publish(t.Context(), PublishInput{Topic: "t"}); err == nil || err.Error() != want {
+	if _, err := c.Publish(t.Context(), "t", PublishInput{Message: "m"}); err == nil || err.Error() != want {
 		t.Errorf("publishing after a crash: %v", err)
 	}
 }

@@ -21,6 +21,9 @@ type Operator struct {
 	// Redriver sends dead letters again.
 	Redriver Redriver
 
+	// Publisher takes messages for topics.
+	Publisher Publisher
+
 	// Jobs takes the job of a test message.
 	Jobs  pipeline.Queues
 	Names pipeline.QueueNames

@@ -84,6 +84,11 @@ type Redriver interface {
 	Send(ctx context.Context, r pipeline.Record, force bool) error
 }
 
+// Publisher is the pipeline's Publish verb: one result per entry, in order.
+type Publisher interface {
+	Publish(ctx context.Context, r pipeline.PublishRequest) ([]pipeline.PublishResult, error)
+}
+
 // Directory is what the verbs read and change of topics and subscriptions;
 // snsapi.Directory has these methods.
 type Directory interface {

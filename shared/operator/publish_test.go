@@ -1,68 +1,72 @@
 package operator
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"strings"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"postino/shared/pipeline"
 	"postino/shared/push"
 )
 
-// front plays the public API: it records the form and answers.
-func front(t *testing.T, status int, answer string, form *url.Values) *Client {
-	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := r.ParseForm(); err != nil || r.URL.Path != "/" {
-			t.Errorf("got %s and error %v", r.URL, err)
-		}
-		*form = r.PostForm
-		form.Set("invocation", r.Header.Get("Amz-Sdk-Invocation-Id"))
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, answer)
-	}))
-	t.Cleanup(s.Close)
-	return &Client{Server: ServerFile{URL: s.URL, Region: "eu-west-1", Account: "111122223333"}, HTTP: s.Client(), Dir: "DIR"}
-}
-
-func TestPublishSpeaksTheSNSWireForm(t *testing.T) {
-	var form url.Values
-	c := front(t, 200, `<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult><MessageId>m-1</MessageId></PublishResult>`+
-		`<ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></PublishResponse>`, &form)
-	id, err := c.Publish(t.Context(), PublishInput{Topic: "orders", Message: "a&b=ü", Subject: "hi", Invocation: "inv-1", Attributes: []push.Attribute{
-		{Name: "colour", Type: "String", Value: "red"}, {Name: "blob", Type: "Binary.png", Value: "AAE="},
-	}})
-	if err != nil || id != "m-1" {
-		t.Fatalf("got %q and error %v", id, err)
+func TestPublishHandsTheVerbOneMessage(t *testing.T) {
+	w := newWorld()
+	got, err := serve(t, w).Publish(t.Context(), "orders", PublishInput{Message: "a&b=ü", Subject: "hi", Invocation: "inv-1",
+		Attributes: []Attribute{{"colour", "String", "red"}, {"blob", "Binary.png", "AAE="}}})
+	if err != nil || got.MessageID != "published-1" {
+		t.Fatalf("got %+v and error %v", got, err)
 	}
-	want := url.Values{
-		"Action": {"Publish"}, "Version": {"2010-03-31"}, "TopicArn": {orders}, "Message": {"a&b=ü"}, "Subject": {"hi"},
-		"MessageAttributes.entry.1.Name": {"colour"}, "MessageAttributes.entry.1.Value.DataType": {"String"},
-		"MessageAttributes.entry.1.Value.StringValue": {"red"}, "MessageAttributes.entry.2.Name": {"blob"},
-		"MessageAttributes.entry.2.Value.DataType": {"Binary.png"}, "MessageAttributes.entry.2.Value.BinaryValue": {"AAE="},
-		"invocation": {"inv-1"},
-	}
-	if d := cmp.Diff(want, form); d != "" {
+	subject := "hi"
+	want := []pipeline.PublishRequest{{TopicARN: orders, Invocation: "inv-1", Entries: []push.Publication{{Message: "a&b=ü", Subject: &subject,
+		Attributes: []push.Attribute{{Name: "colour", Type: "String", Value: "red"}, {Name: "blob", Type: "Binary.png", Value: "AAE="}}}}}}
+	if d := cmp.Diff(want, w.publisher.got); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestPublishGivesTheAPIsOwnText(t *testing.T) {
-	var form url.Values
-	c := front(t, 404, `<ErrorResponse><Error><Type>Sender</Type><Code>NotFound</Code><Message>Topic does not exist</Message></Error><RequestId>r</RequestId></ErrorResponse>`, &form)
-	_, err := c.Publish(t.Context(), PublishInput{Topic: orders, Message: "x"})
-	refusal(t, err, push.CodeNotFound, "There is no topic")
-	if form.Has("Subject") {
-		t.Error("an empty subject was sent")
+func TestAnEmptySubjectIsNone(t *testing.T) {
+	w := newWorld()
+	if _, err := w.Publish(t.Context(), orders, PublishInput{Message: "x"}); err != nil || w.publisher.got[0].Entries[0].Subject != nil {
+		t.Errorf("published %+v, error %v", w.publisher.got, err)
 	}
-	for _, answer := range []string{"", "<html></html>", "hello", "<PublishResponse/>"} {
-		c := front(t, 200, answer, &form)
-		if _, err := c.Publish(t.Context(), PublishInput{Topic: "t", Message: "x"}); err == nil || !strings.Contains(err.Error(), "is not the Postino server") {
-			t.Errorf("%q gave %v", answer, err)
-		}
+}
+
+func TestWhatIsNotPublishedIsTold(t *testing.T) {
+	w := newWorld()
+	c := serve(t, w)
+	_, err := c.Publish(t.Context(), "nowhere", PublishInput{Message: "x"})
+	refusal(t, err, push.CodeNotFound, `There is no topic "nowhere"`)
+	for text, in := range map[string]PublishInput{
+		"Empty message":       {},
+		"must be valid UTF-8": {Message: "\xff"},
+		"Subject":             {Message: "x", Subject: "two\nlines"},
+		"Message too long":    {Message: string(make([]byte, push.MaxPublication+1))},
+	} {
+		_, err := c.Publish(t.Context(), orders, in)
+		refusal(t, err, push.CodeInvalidParameter, text)
+	}
+	if len(w.publisher.got) != 1 { // nowhere
+		t.Errorf("the verb got %+v", w.publisher.got)
+	}
+	w.publisher.fails = push.Errorf(push.CodeInternalError, "The message could not be stored. Publish it again.")
+	_, err = c.Publish(t.Context(), orders, PublishInput{Message: "x"})
+	refusal(t, err, push.CodeInternalError, "could not be stored")
+}
+
+// The worst case of JSON: each byte of the message takes six.
+func TestTheLargestMessageFitsARequest(t *testing.T) {
+	w := newWorld()
+	message := string(make([]byte, push.MaxPublication))
+	if _, err := serve(t, w).Publish(t.Context(), orders, PublishInput{Message: message}); err != nil || w.publisher.got[0].Entries[0].Message != message {
+		t.Errorf("got error %v", err)
+	}
+}
+
+func TestAVerbWithoutAResultIsAFault(t *testing.T) {
+	w := newWorld()
+	w.publisher.mute = true
+	if _, err := w.Publish(t.Context(), orders, PublishInput{Message: "x"}); err == nil || errors.As(err, new(*push.Error)) {
+		t.Errorf("got %v", err)
 	}
 }

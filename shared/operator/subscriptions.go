@@ -18,7 +18,7 @@ type Subscription struct {
 }
 
 // Pause holds a subscription's deliveries back: they wait and burn no attempt.
-// which is what subscriptionARN takes.
+// The subscription is named in the ways that subscriptionARN takes.
 func (o *Operator) Pause(ctx context.Context, which string) (Subscription, error) {
 	return o.setPaused(ctx, which, true)
 }

@@ -5,14 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"postino/shared/aws/awscall"
-	"postino/shared/aws/dynamostore"
 	"postino/shared/aws/schedulertimer"
-	"postino/shared/aws/sqsqueue"
+	"postino/shared/aws/stack"
 	"postino/shared/config"
 	"postino/shared/envelope"
 	"postino/shared/installation"
@@ -30,8 +27,7 @@ const maxIdle = 256
 
 // cloud is the AWS adapters of one process.
 type cloud struct {
-	store *dynamostore.Store
-	queue *sqsqueue.Queue
+	*stack.Stack
 	timer *schedulertimer.Timer
 	// key is the signing key and its certificate in PEM form, nil in functions that
 	// sign nothing.
@@ -47,19 +43,15 @@ func openCloud(ctx context.Context, c config.Config, signs bool) (*cloud, error)
 		return nil, err
 	}
 	var a cloud
-	db := dynamodb.NewFromConfig(settings)
-	if a.store, err = dynamostore.New(dynamostore.Config{Client: db, Table: c.Table}); err != nil {
+	if a.Stack, err = stack.Open(settings, c); err != nil {
 		return nil, err
 	}
-	if a.queue, err = sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(settings), Region: settings.Region}); err != nil {
-		return nil, err
-	}
-	a.timer, err = schedulertimer.New(schedulertimer.Config{Client: scheduler.NewFromConfig(settings), Queues: a.queue, Payloads: a.store,
+	a.timer, err = schedulertimer.New(schedulertimer.Config{Client: scheduler.NewFromConfig(settings), Queues: a.Queue, Payloads: a.Store,
 		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed, Near: c.MaxQueueDelay})
 	if err != nil || !signs {
 		return &a, err
 	}
-	a.key, err = signingKey{Client: db, Table: c.Table, Now: time.Now}.loadOrCreate(ctx)
+	a.key, err = signingKey{Client: a.DB, Table: c.Table, Now: time.Now}.loadOrCreate(ctx)
 	return &a, err
 }
 
@@ -74,10 +66,10 @@ func (a *cloud) functions(c config.Config, publicURL string, observer pipeline.O
 			return installation.Functions{}, err
 		}
 	}
-	f := installation.New(c, installation.Adapters{Store: a.store, Queues: a.queue, Timer: a.timer, Signer: signer, Links: links,
+	f := installation.New(c, installation.Adapters{Store: a.Store, Queues: a.Queue, Timer: a.timer, Signer: signer, Links: links,
 		Observer: observer, Log: log, CacheFor: cacheFor, MaxIdle: maxIdle})
 	opener := func(next verb) *schedulertimer.Opener {
-		return &schedulertimer.Opener{Payloads: a.store, Trusted: []string{c.Queues.Attempt, c.Queues.Retry, c.Queues.Failed},
+		return &schedulertimer.Opener{Payloads: a.Store, Trusted: []string{c.Queues.Attempt, c.Queues.Retry, c.Queues.Failed},
 			Next: next, Observer: observer, Now: time.Now}
 	}
 	f.Deliver.Process = opener(f.Deliver.Process).Handle

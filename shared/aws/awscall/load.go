@@ -5,6 +5,7 @@ package awscall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -51,8 +52,11 @@ func Load(ctx context.Context, more ...func(*config.LoadOptions) error) (aws.Con
 		config.WithRetryer(Retryer),
 	}, more...)
 	c, err := config.LoadDefaultConfig(ctx, options...)
+	if profile, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
+		return c, fmt.Errorf("AWS_PROFILE names the profile %s, which the AWS configuration files do not have", profile.Profile)
+	}
 	if err != nil {
-		return c, err
+		return c, fmt.Errorf("the AWS configuration cannot be read: %w", err)
 	}
 	if c.Region == "" {
 		return c, errors.New("AWS_REGION is not set: it names the region whose table, queues and schedules are used")

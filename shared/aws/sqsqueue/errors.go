@@ -58,9 +58,9 @@ func isMissing(code string) bool {
 func final(code, action, queue, message string) string {
 	switch code = bare(code); code {
 	case "AccessDenied":
-		return fmt.Sprintf("the permission sqs:%s on the queue %s is missing from the function's role, or the queue's policy denies it", action, queue)
+		return fmt.Sprintf("the permission sqs:%s on the queue %s is missing from the role or user whose credentials are used, or the queue's policy denies it", action, queue)
 	case "KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsInvalidState", "KmsNotFound", "KmsOptInRequired":
-		return fmt.Sprintf("the key of the queue %s cannot be used (%s): the function's role needs kms:GenerateDataKey and kms:Decrypt on it", queue, code)
+		return fmt.Sprintf("the key of the queue %s cannot be used (%s): the role or user whose credentials are used needs kms:GenerateDataKey and kms:Decrypt on it", queue, code)
 	case "InvalidMessageContents":
 		return "the message has characters that SQS does not take"
 	case "BatchRequestTooLong", "InvalidParameterValue", "InvalidAttributeValue", "InvalidAttributeName", "InvalidAddress", "UnsupportedOperation", "InvalidSecurity":

@@ -1,0 +1,38 @@
+// Package stack opens the adapters of AWS together, for the functions and for an
+// operator's own machine, and finds what a deployed CloudFormation stack is made
+// of (Find).
+package stack
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"postino/shared/aws/dynamostore"
+	"postino/shared/aws/sqsqueue"
+	"postino/shared/config"
+)
+
+// Stack is the adapters of one installation.
+type Stack struct {
+	Config config.Config
+	// Settings make further clients.
+	Settings aws.Config
+
+	DB    *dynamodb.Client
+	Store *dynamostore.Store
+	Queue *sqsqueue.Queue
+}
+
+// Open makes the adapters over settings, which awscall.Load gives. It makes no
+// call.
+func Open(settings aws.Config, c config.Config) (*Stack, error) {
+	s := &Stack{Config: c, Settings: settings, DB: dynamodb.NewFromConfig(settings)}
+	var err error
+	if s.Store, err = dynamostore.New(dynamostore.Config{Client: s.DB, Table: c.Table}); err != nil {
+		return nil, err
+	}
+	s.Queue, err = sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(settings), Region: settings.Region,
+		Known: []string{c.Queues.DeadLetter, c.Queues.Failed}})
+	return s, err
+}
