@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
 
 	"postino/shared/aws/awscall"
 	"postino/shared/aws/stack"
@@ -74,7 +76,7 @@ func (c chosen) find(ctx context.Context, getenv func(string) string) (aws.Confi
 	if err := checkStack(c.stack); err != nil {
 		return aws.Config{}, stack.Deployed{}, err
 	}
-	settings, err := awscall.Load(ctx)
+	settings, err := awscall.Load(ctx, quiet)
 	if err != nil {
 		return settings, stack.Deployed{}, err
 	}
@@ -91,7 +93,7 @@ func (c chosen) open(ctx context.Context, getenv func(string) string) (*stack.St
 		}
 		return stack.Open(settings, found.Config)
 	}
-	settings, err := awscall.Load(ctx)
+	settings, err := awscall.Load(ctx, quiet)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +112,9 @@ func (c chosen) open(ctx context.Context, getenv func(string) string) (*stack.St
 	}
 	return stack.Open(settings, variables)
 }
+
+// quiet keeps the SDK from printing lines of its own between a command's.
+var quiet = awsconfig.WithLogger(logging.Nop{})
 
 // checkStack refuses what can be no stack's name before AWS is asked.
 func checkStack(name string) error {

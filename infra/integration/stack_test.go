@@ -30,6 +30,7 @@ const patience = 60 * time.Second
 // stack is the deployed one, with a client for each thing that is looked at.
 type stack struct {
 	t         *testing.T
+	name      string
 	outputs   map[string]string
 	sns       *sns.Client
 	sqs       *sqs.Client
@@ -55,7 +56,7 @@ func deployed(t *testing.T) *stack {
 	if err != nil || len(out.Stacks) != 1 {
 		t.Fatalf("the stack %s is not there: %v", name, err)
 	}
-	s := &stack{t: t, outputs: map[string]string{}, sqs: sqs.NewFromConfig(c), lambda: lambda.NewFromConfig(c), scheduler: scheduler.NewFromConfig(c)}
+	s := &stack{t: t, name: name, outputs: map[string]string{}, sqs: sqs.NewFromConfig(c), lambda: lambda.NewFromConfig(c), scheduler: scheduler.NewFromConfig(c)}
 	for _, o := range out.Stacks[0].Outputs {
 		s.outputs[*o.OutputKey] = *o.OutputValue
 	}

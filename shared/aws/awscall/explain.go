@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
 	"postino/shared/push"
@@ -93,6 +94,10 @@ func (c Call) unanswered(err error) string {
 		return fmt.Sprintf("%s does not answer in time: check AWS_ENDPOINT_URL, AWS_REGION and the network", c.Service)
 	case errors.As(err, &network):
 		return fmt.Sprintf("%s cannot be reached: check AWS_ENDPOINT_URL, AWS_REGION and the network", c.Service)
+	}
+	var answer *awshttp.ResponseError
+	if errors.As(err, &answer) {
+		return fmt.Sprintf("what answers for %s (status %d) does not speak its protocol: check AWS_ENDPOINT_URL and whether a proxy stands in between", c.Service, answer.HTTPStatusCode())
 	}
 	return fmt.Sprintf("the call to %s failed", c.Service)
 }
