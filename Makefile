@@ -12,7 +12,7 @@ LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build run test unit race fuzz lint bench bench-quick validators sdktest clean
+.PHONY: coldstart help build run test unit race fuzz lint bench bench-quick validators sdktest clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -106,6 +106,11 @@ integration: ## deploy to emulated AWS, test the stack from outside, stop it (3 
 	@set -e; trap 'infra/local/sam.sh down $(LOCAL_AWS_PORT)' EXIT; \
 	environment=$$(PYTHON='$(PYTHON)' infra/local/sam.sh up $(LOCAL_AWS_PORT)); eval "$$environment"; \
 	$(GO) test -count=1 -tags integration ./infra/integration/
+
+# Wants make local-aws first: the functions get the variables of that stack.
+coldstart: ## measure how long the functions take to start; rewrites docs/cold-start.md
+	@set -e; environment=$$(infra/local/sam.sh env $(LOCAL_AWS_PORT)); eval "$$environment"; \
+	$(GO) run ./infra/coldstart -markdown docs/cold-start.md
 
 clean: ## remove what the build made
 	rm -rf bin $(CACHE)

@@ -55,7 +55,7 @@ func (f *function) query(form url.Values) events.LambdaFunctionURLResponse {
 		f.t.Fatal(err)
 	}
 	var out events.LambdaFunctionURLResponse
-	decode(f.t, f.invoke(event).body, &out)
+	decode(f.t, f.invoke(event).Body, &out)
 	return out
 }
 
@@ -155,9 +155,9 @@ func TestAMessageGoesThroughTheFunctionsAsTheyAreDeployed(t *testing.T) {
 			t.Fatalf("%d jobs wait", n)
 		}
 		f := run("deliver")
-		defer f.stop()
-		if a := f.invoke(event); string(a.body) != `{"batchItemFailures":[]}` || a.errorType != "" {
-			t.Fatalf("deliver answers %s", a.body)
+		defer f.Stop()
+		if a := f.invoke(event); string(a.Body) != `{"batchItemFailures":[]}` || a.ErrorType != "" {
+			t.Fatalf("deliver answers %s", a.Body)
 		}
 		select {
 		case p := <-got:
@@ -175,7 +175,7 @@ func TestAMessageGoesThroughTheFunctionsAsTheyAreDeployed(t *testing.T) {
 	if a := f.query(url.Values{"Action": {"Subscribe"}, "TopicArn": {topicARN}, "Protocol": {"http"}, "Endpoint": {hook}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("Subscribe answers %+v", a)
 	}
-	f.stop()
+	f.Stop()
 	confirmation := deliver()
 	if confirmation.Type != "SubscriptionConfirmation" {
 		t.Fatalf("pushed was %+v", confirmation)
@@ -188,7 +188,7 @@ func TestAMessageGoesThroughTheFunctionsAsTheyAreDeployed(t *testing.T) {
 	if a := f.query(url.Values{"Action": {"Publish"}, "TopicArn": {topicARN}, "Message": {"through all of it"}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("Publish answers %+v", a)
 	}
-	f.stop()
+	f.Stop()
 	status.Store(http.StatusServiceUnavailable)
 	if p := deliver(); p.Type != "Notification" || p.Message != "through all of it" {
 		t.Errorf("pushed was %+v", p)
@@ -226,11 +226,11 @@ func TestThePublishFunctionAnswersEveryKindOfEvent(t *testing.T) {
 		"publish-eventbridge.json":               {"", []string{`{"messageId":"`}},
 	} {
 		a := f.invoke(fixture(t, name))
-		if a.errorType != c.errorType {
+		if a.ErrorType != c.errorType {
 			t.Errorf("%s: %+v", name, a)
 		}
 		for _, s := range c.says {
-			if body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\"`, `"`).Replace(string(a.body)); !strings.Contains(body, s) {
+			if body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\"`, `"`).Replace(string(a.Body)); !strings.Contains(body, s) {
 				t.Errorf("%s: no %s in %s", name, s, body)
 			}
 		}
@@ -239,14 +239,14 @@ func TestThePublishFunctionAnswersEveryKindOfEvent(t *testing.T) {
 		`{}`: "ValidationError", `[]`: "ValidationError", `{"topicArn":"x","message":"m"}`: "InvalidParameter",
 		`{"topicArn":"arn:aws:sns:us-east-1:123456789012:gone","message":"m"}`: "NotFound",
 	} {
-		if a := f.invoke([]byte(event)); a.errorType != errorType {
-			t.Errorf("%s: %q, want error type %s", event, a.body, errorType)
+		if a := f.invoke([]byte(event)); a.ErrorType != errorType {
+			t.Errorf("%s: %q, want error type %s", event, a.Body, errorType)
 		}
 	}
 	// A second invoke has another request id, and so makes another message.
 	first, second := f.invoke(fixture(t, "publish-direct.json")), f.invoke(fixture(t, "publish-direct.json"))
-	if bytes.Equal(first.body, second.body) {
-		t.Errorf("two invokes made one message: %s", first.body)
+	if bytes.Equal(first.Body, second.Body) {
+		t.Errorf("two invokes made one message: %s", first.Body)
 	}
 }
 
@@ -261,13 +261,13 @@ func TestTheQueueFunctionsAnswerTheirBatches(t *testing.T) {
 			dir := t.TempDir()
 			f := launch(t, filepath.Join(bin, function), environment(dir))
 			a := f.invoke(fixture(t, name))
-			f.stop()
+			f.Stop()
 			// Subscriptions and topics are gone: what was for them is dropped, and
 			// letters that came from DeadLetterQueue itself stay there.
 			var out events.SQSEventResponse
-			decode(t, a.body, &out)
-			if !bytes.HasPrefix(a.body, []byte(`{"batchItemFailures":[`)) {
-				t.Errorf("answers %s", a.body)
+			decode(t, a.Body, &out)
+			if !bytes.HasPrefix(a.Body, []byte(`{"batchItemFailures":[`)) {
+				t.Errorf("answers %s", a.Body)
 			}
 			parked := look(t, dir, func(s *stack.Stack) (int, error) {
 				page, _, err := s.Queue.Peek(t.Context(), "FailedJobsQueue", "", 10)
