@@ -80,6 +80,9 @@ type messageWire struct {
 	SigVersion string          `json:"sv,omitempty"`
 	Signature  string          `json:"sig,omitempty"`
 	CertURL    string          `json:"cert,omitempty"`
+	// The trace came after version 1 began; readers from before pass it over.
+	TraceParent string `json:"tp,omitempty"`
+	TraceState  string `json:"ts,omitempty"`
 }
 
 type attributeWire struct {
@@ -98,6 +101,7 @@ func (m Message) Encode() EncodedMessage {
 		ID: m.ID, TopicARN: m.TopicARN, Subject: []byte(m.Subject), Body: []byte(m.Body),
 		Timestamp: unixMilli(m.Timestamp), Token: m.Token,
 		SigVersion: m.Signature.Version, Signature: m.Signature.Value, CertURL: m.Signature.CertURL,
+		TraceParent: m.Trace.Parent, TraceState: m.Trace.State,
 	}
 	for _, a := range m.Attributes {
 		w.Attributes = append(w.Attributes, attributeWire{a.Name, a.Type, []byte(a.Value)})
@@ -202,6 +206,7 @@ func DecodeJob(s string) (Job, error) {
 			ID: m.ID, TopicARN: m.TopicARN, Subject: string(m.Subject), Body: string(m.Body),
 			Timestamp: fromMilli(m.Timestamp), Token: m.Token,
 			Signature: Signature{Version: m.SigVersion, Value: m.Signature, CertURL: m.CertURL},
+			Trace:     ParseTrace(m.TraceParent, m.TraceState),
 		},
 	}
 	for _, a := range m.Attributes {

@@ -46,6 +46,7 @@ func anyJob() *rapid.Generator[push.Job] {
 				ID: rapid.StringMatching(`[0-9a-f-]{1,36}`).Draw(t, "id"), TopicARN: topicARN,
 				Subject: rapid.String().Draw(t, "subject"), Body: rapid.String().Draw(t, "body"),
 				Timestamp: moment().Draw(t, "at"), Token: rapid.StringMatching(`[0-9a-f]{0,288}`).Draw(t, "token"),
+				Trace: anyTrace().Draw(t, "trace"),
 			},
 		}
 		if rapid.Bool().Draw(t, "signed") {
@@ -92,7 +93,8 @@ func TestAMessageEncodedOnceMakesTheSameJob(t *testing.T) {
 }
 
 func TestTheLargestMessageMakesAJobOfAtMost400KB(t *testing.T) {
-	j := push.Job{Kind: push.Notification, Subscription: subscriptionARN, Attempt: 1, Message: push.Message{ID: "i", Body: strings.Repeat("\x00", push.MaxPublication)}}
+	j := push.Job{Kind: push.Notification, Subscription: subscriptionARN, Attempt: 1, Message: push.Message{ID: "i", Body: strings.Repeat("\x00", push.MaxPublication),
+		Trace: push.ParseTrace(parent, "a="+strings.Repeat("<", 250)+",b="+strings.Repeat("<", 250))}}
 	if n := len(j.Encode()); n > 400_000 {
 		t.Errorf("%d bytes", n)
 	}

@@ -57,7 +57,8 @@ func (c *cursor) message() (m messageWire) {
 	for _, f := range [...]struct {
 		name string
 		to   *string
-	}{{`,"token":"`, &m.Token}, {`,"sv":"`, &m.SigVersion}, {`,"sig":"`, &m.Signature}, {`,"cert":"`, &m.CertURL}} {
+	}{{`,"token":"`, &m.Token}, {`,"sv":"`, &m.SigVersion}, {`,"sig":"`, &m.Signature}, {`,"cert":"`, &m.CertURL},
+		{`,"tp":"`, &m.TraceParent}, {`,"ts":"`, &m.TraceState}} {
 		if c.take(f.name) {
 			*f.to = c.text()
 		}

@@ -20,6 +20,8 @@ type Message struct {
 	Token string
 	// Signature is zero when no matching subscription needed one.
 	Signature Signature
+	// Trace is handed on to the endpoint; zero for none.
+	Trace Trace
 }
 
 // Attribute is one message attribute.

@@ -10,6 +10,8 @@ type Publication struct {
 	// Structure is the MessageStructure parameter: "" or "json".
 	Structure  string
 	Attributes []Attribute
+	// Trace is what the publisher sent of it; it is no part of the message.
+	Trace Trace
 	// GroupID and DeduplicationID belong to FIFO topics.
 	GroupID, DeduplicationID string
 }
