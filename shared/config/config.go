@@ -49,9 +49,14 @@ type Config struct {
 	// Unauthenticated lets the deployed publish function serve callers it cannot
 	// tell apart.
 	Unauthenticated bool
-	// Stack is the name of a deployed CloudFormation stack, or its ARN; only the
-	// command line uses it.
+	// Stack is the name of a deployed CloudFormation stack, or its ARN: the one that
+	// the command line asks, or whose metrics a function writes.
 	Stack string
+	// Trace carries publishers' trace contexts on to endpoints.
+	Trace bool
+	// SuccessSampleRate is the percent of successful deliveries whose status the
+	// functions record, 0 to 100.
+	SuccessSampleRate int
 	// LogLevel is the least severe level that is logged.
 	LogLevel slog.Level
 }

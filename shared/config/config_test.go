@@ -59,6 +59,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		"POSTINO_ALLOW_NETWORKS", "10.0.0.0/8, fd00::/8\t192.168.1.7", "POSTINO_LOG_LEVEL", "WARN", "POSTINO_UNAUTHENTICATED", "yes",
 		"POSTINO_EVENT_TOPIC_ARN", "arn:aws:sns:eu-west-1:123456789012:events",
 		"POSTINO_TABLE", "postino-Table.1_x", "POSTINO_SCHEDULE_GROUP", "postino", "POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:role/path/send",
+		"POSTINO_TRACE", "yes", "POSTINO_STACK", "orders-prod", "POSTINO_SUCCESS_SAMPLE_RATE", "25",
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +72,7 @@ func TestLoadReadsEveryVariable(t *testing.T) {
 		AllowNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.168.1.7/32")},
 		EventTopicARN: "arn:aws:sns:eu-west-1:123456789012:events", LogLevel: slog.LevelWarn, Unauthenticated: true,
 		Table: "postino-Table.1_x", ScheduleGroup: "postino", ScheduleRole: "arn:aws:iam::123456789012:role/path/send",
+		Trace: true, Stack: "orders-prod", SuccessSampleRate: 25,
 	}
 	if d := cmp.Diff(want, got, comparePrefixes); d != "" {
 		t.Error(d)
@@ -128,6 +130,9 @@ func TestLoadNamesTheVariableThatCannotBeUsed(t *testing.T) {
 		{"POSTINO_SCHEDULE_ROLE", "arn:aws:iam::123456789012:user/me", "a role's ARN"},
 		{"POSTINO_UNAUTHENTICATED", "true", "neither yes nor no"},
 		{"POSTINO_STACK", "1st stack", "begins with a letter"},
+		{"POSTINO_TRACE", "on", "neither yes nor no"},
+		{"POSTINO_SUCCESS_SAMPLE_RATE", "101", "0 to 100"},
+		{"POSTINO_SUCCESS_SAMPLE_RATE", "5%", "0 to 100"},
 		{"POSTINO_LOG_LEVEL", "loud", "debug, info, warn or error"},
 	}
 	for _, c := range cases {

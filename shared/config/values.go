@@ -226,11 +226,25 @@ func consistsOf(s, set string) bool {
 	return s != "" && strings.Trim(s, set) == ""
 }
 
-func setUnauthenticated(c *Config, value string) error {
+func setUnauthenticated(c *Config, value string) (err error) {
+	c.Unauthenticated, err = yesOrNo(value)
+	return err
+}
+
+func setTrace(c *Config, value string) (err error) {
+	c.Trace, err = yesOrNo(value)
+	return err
+}
+
+func yesOrNo(value string) (yes bool, err error) {
 	switch value {
 	case "yes", "no":
-		c.Unauthenticated = value == "yes"
-		return nil
+		return value == "yes", nil
 	}
-	return errors.New("is neither yes nor no")
+	return false, errors.New("is neither yes nor no")
+}
+
+func setSuccessSampleRate(c *Config, value string) (err error) {
+	c.SuccessSampleRate, err = wholeNumber(value, 0, 100)
+	return err
 }

@@ -78,7 +78,11 @@ func settings() []setting {
 		plain("POSTINO_UNAUTHENTICATED", "no",
 			"`yes` lets the deployed publish function start although it does not check who calls. Set it only where nobody else reaches the Function URL.", setUnauthenticated),
 		plain("POSTINO_STACK", "",
-			"CloudFormation stack that the `postino` commands ask, as `--stack` does; servers and functions ignore it.", setStack),
+			"CloudFormation stack that the `postino` commands ask, as `--stack` does, and that the functions' metrics carry as `Stack` (unset: the function's name). The embedded server ignores it.", setStack),
+		plain("POSTINO_TRACE", "no",
+			"`yes` hands the W3C trace context of a publish (`traceparent`, `tracestate`) on to endpoints.", setTrace),
+		plain("POSTINO_SUCCESS_SAMPLE_RATE", "0",
+			"Percent of successful deliveries whose status record the functions log, 0 to 100; a topic's `HTTPSuccessFeedbackSampleRate` goes before it. The embedded server records all.", setSuccessSampleRate),
 		plain("POSTINO_LOG_LEVEL", "info",
 			"Least severe level that is logged: `debug`, `info`, `warn` or `error`.", setLogLevel),
 	}

@@ -44,7 +44,7 @@ func topicARN(name string) string { return "arn:aws:sns:us-east-1:000000000000:"
 
 func newTopic(name string) push.Topic {
 	return push.Topic{
-		ARN: topicARN(name), DisplayName: "Topic " + name, SignatureVersion: "2",
+		ARN: topicARN(name), DisplayName: "Topic " + name, SignatureVersion: "2", SuccessSampleRate: "5",
 		DeliveryPolicy: `{"http":{"disableSubscriptionOverrides":false}}`,
 		Tags:           map[string]string{"team": "mail", "empty": ""}, CreatedAt: epoch,
 	}

@@ -36,6 +36,9 @@ const (
 //	x-amz-sns-topic-arn           yes                       yes           yes
 //	x-amz-sns-subscription-arn    no                        yes           yes
 //	x-amz-sns-rawdelivery: true   no                        raw only      no
+//
+// A message with a trace context has its headers too, traceparent and tracestate
+// (W3C Trace Context), in lower case like the rest.
 func Build(kind push.Kind, m push.Message, s push.Subscription, contentType string, l Links) Request {
 	if contentType == "" || kind != push.Notification {
 		contentType = DefaultContentType
@@ -59,6 +62,12 @@ func Build(kind push.Kind, m push.Message, s push.Subscription, contentType stri
 	}
 	if raw {
 		set("x-amz-sns-rawdelivery", "true")
+	}
+	if m.Trace.Parent != "" {
+		h["traceparent"] = []string{m.Trace.Parent}
+		if m.Trace.State != "" {
+			h["tracestate"] = []string{m.Trace.State}
+		}
 	}
 	return Request{Header: h, Body: body(kind, &m, &s, l)}
 }

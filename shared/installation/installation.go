@@ -70,7 +70,7 @@ func New(c config.Config, a Adapters) Functions {
 		signer, certificate = a.Signer, snsapi.Certificate{Path: a.Signer.CertPath(), PEM: a.Signer.CertPEM()}
 	}
 	publish := &pipeline.Publish{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Signer: signer, Health: health,
-		Observer: a.Observer, Now: time.Now, NewID: uuid.NewString, Admit: a.Admit, InlineLimit: c.InlineFanout}
+		Observer: a.Observer, Now: time.Now, NewID: uuid.NewString, Admit: a.Admit, InlineLimit: c.InlineFanout, Trace: c.Trace}
 	fanout := &pipeline.Fanout{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now}
 	deliver := &pipeline.Deliver{Directory: a.Store, Deliveries: a.Store, Slots: a.Store, Queues: a.Queues, Timer: a.Timer,
 		Sender: httpsend.New(httpsend.Options{Timeout: c.RequestTimeout, AllowLoopback: a.AllowLoopback, AllowNetworks: c.AllowNetworks, MaxIdle: a.MaxIdle}),

@@ -40,6 +40,9 @@ type DeadLetterNote struct {
 	// AttributesDropped is how many message attributes a raw letter would have
 	// carried: more than a queue takes, so it carries none of them.
 	AttributesDropped int `json:"attributesDropped,omitempty"`
+	// TraceParent and TraceState are the publisher's trace context.
+	TraceParent string `json:"traceparent,omitempty"`
+	TraceState  string `json:"tracestate,omitempty"`
 }
 
 // maxQueueAttributes is SQS's limit of attributes on a message.
@@ -48,11 +51,11 @@ const maxQueueAttributes = 10
 // bury sends the dead letter, marks the record and lets the job go.
 // Confirmations carry a token and are never dead-lettered.
 func (d *Deliver) bury(ctx context.Context, r run, rec push.Delivery, a *push.Attempt) bool {
-	state, target := push.Dropped, ""
+	state, target, refused := push.Dropped, "", ""
 	if r.job.Kind == push.Notification {
 		var err error
 		state = push.Dead
-		if target, err = d.deadLetter(ctx, r, rec); err != nil {
+		if target, refused, err = d.deadLetter(ctx, r, rec); err != nil {
 			return d.stumble(ctx, r, err)
 		}
 	}
@@ -67,23 +70,27 @@ func (d *Deliver) bury(ctx context.Context, r run, rec push.Delivery, a *push.At
 		a = &rec.Attempts[len(rec.Attempts)-1]
 	}
 	if a != nil {
-		d.observeAttempt(kind, r, *a, time.Time{}, target)
+		e := d.attempted(kind, r, *a, time.Time{})
+		e.Target, e.Refused = target, refused
+		d.observe(e)
 	}
 	return true
 }
 
 // deadLetter sends to the subscription's own queue, or where there is none or
-// it refuses for good, to the installation's DeadLetterQueue.
-func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (target string, err error) {
+// it refuses for good, which refused then says, to the installation's
+// DeadLetterQueue.
+func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (target, refused string, err error) {
 	m := r.job.Message
 	if m.Signature.Value == "" && !r.target.sub.Raw {
 		if m.Signature, err = d.Signer.Sign(r.job.Kind, m, r.target.topic.Signature()); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	body, attributes := envelope.DeadLetter(m, r.target.sub, d.Links)
 	note := DeadLetterNote{V: 1, Subscription: r.job.Subscription, Topic: m.TopicARN, MessageID: m.ID, Attempts: rec.Attempt,
-		Reason: rec.Reason, Raw: r.target.sub.Raw, Published: m.Timestamp, Redrives: r.job.Redrives}
+		Reason: rec.Reason, Raw: r.target.sub.Raw, Published: m.Timestamp, Redrives: r.job.Redrives,
+		TraceParent: m.Trace.Parent, TraceState: m.Trace.State}
 	if n := len(rec.Attempts); n > 0 {
 		last := rec.Attempts[n-1]
 		note.Status, note.Fault, note.Detail = last.Status, last.Fault, last.Detail
@@ -94,7 +101,7 @@ func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (tar
 	if own := r.target.sub.RedrivePolicy; own != "" {
 		p, err := redrivepolicy.Parse(own)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		if d.Names.Working(p.DeadLetterTargetARN) {
 			err = &RefusedError{Reason: "it is one of Postino's working queues"}
@@ -102,11 +109,11 @@ func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (tar
 			err = d.sendLetter(ctx, p.DeadLetterTargetARN, body, attributes, note)
 		}
 		if err == nil {
-			return p.DeadLetterTargetARN, nil
+			return p.DeadLetterTargetARN, "", nil
 		}
 		reason, final := Refused(err)
 		if !final {
-			return "", err
+			return "", "", err
 		}
 		note.Refused = reason
 	}
@@ -115,9 +122,9 @@ func (d *Deliver) deadLetter(ctx context.Context, r run, rec push.Delivery) (tar
 		// Escaping can make an envelope larger than any queue takes. The job
 		// itself always fits, and redrive reads it there.
 		reason = fmt.Sprintf("%s; %s refused the letter: %s", note.Reason, d.Names.DeadLetter, reason)
-		return d.Names.Failed, d.fail(ctx, r, rec.Attempt, reason)
+		return d.Names.Failed, note.Refused, d.fail(ctx, r, rec.Attempt, reason)
 	}
-	return d.Names.DeadLetter, err
+	return d.Names.DeadLetter, note.Refused, err
 }
 
 // fail keeps the job itself in FailedJobsQueue, for a chain that has ended.

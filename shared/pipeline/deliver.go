@@ -293,7 +293,7 @@ func (d *Deliver) event(kind EventKind, r run) Event {
 	}
 	return Event{Kind: kind, Subscription: r.job.Subscription, TopicARN: r.job.Message.TopicARN, MessageID: r.job.Message.ID,
 		Generation: r.job.Generation, Push: r.job.Kind, Endpoint: r.target.sub.SafeEndpoint(), Lane: r.record.Queue,
-		Accepted: r.job.Message.Timestamp, Due: due}
+		Accepted: r.job.Message.Timestamp, Due: due, TraceID: r.job.Message.Trace.ID()}
 }
 
 func (d *Deliver) observe(e Event) {

@@ -42,6 +42,8 @@ type Event struct {
 	MessageID    string
 	Generation   string
 	Push         push.Kind
+	// TraceID is the id of the message's trace, "" where it has none.
+	TraceID string
 	// Endpoint is the URL without user-info and query.
 	Endpoint string
 	// Lane is the queue the job came from.
@@ -55,6 +57,14 @@ type Event struct {
 	// At is when the next attempt, or the return of a waiting job, is due.
 	At     time.Time
 	Target string
+	// Refused says on EventDead why the subscription's own queue did not take the
+	// letter, "" where it did or there is none.
+	Refused string
+	// Throttled: on EventWait, the job waits until At for its throttle slot.
+	Throttled bool
+	// SampleRate is the percent of successes that the topic wants recorded, 0 to
+	// 100, "" where it says nothing.
+	SampleRate string
 	// Reason is a sentence for people.
 	Reason string
 	// Deliveries counts jobs on EventAccepted.

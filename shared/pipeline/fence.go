@@ -52,8 +52,7 @@ func (d *Deliver) claim(ctx context.Context, r run) (claim push.Delivery, verdic
 func (d *Deliver) settle(ctx context.Context, r run, claim push.Delivery, a push.Attempt, next deliverypolicy.Decision) bool {
 	unclaimed := claim.Owner == ""
 	if unclaimed && next.Action == deliverypolicy.Done {
-		d.observeAttempt(EventDelivered, r, a, time.Time{}, "")
-		return true
+		return d.delivered(r, a)
 	}
 	rec := claim
 	rec.Remember(a)
@@ -85,8 +84,7 @@ func (d *Deliver) settle(ctx context.Context, r run, claim push.Delivery, a push
 		// The new owner may crash, and then this copy is the only one.
 		return d.comeBack(r, "another worker took over this attempt", nil)
 	case rec.State == push.Delivered:
-		d.observeAttempt(EventDelivered, r, a, time.Time{}, "")
-		return true
+		return d.delivered(r, a)
 	}
 	return d.follow(ctx, r, rec, &a)
 }
@@ -119,13 +117,22 @@ func (d *Deliver) follow(ctx context.Context, r run, rec push.Delivery, a *push.
 		return d.stumble(ctx, r, err)
 	}
 	if a != nil {
-		d.observeAttempt(EventRetry, r, *a, rec.NextAt, "")
+		d.observe(d.attempted(EventRetry, r, *a, rec.NextAt))
 	}
 	return true
 }
 
-func (d *Deliver) observeAttempt(kind EventKind, r run, a push.Attempt, at time.Time, target string) {
-	e := d.event(kind, r)
-	e.Time, e.Attempt, e.At, e.Target, e.Reason = a.Ended, a, at, target, a.Reason
+// delivered tells of a success, with what its topic wants known of such.
+func (d *Deliver) delivered(r run, a push.Attempt) bool {
+	e := d.attempted(EventDelivered, r, a, time.Time{})
+	e.SampleRate = r.target.topic.SuccessSampleRate
 	d.observe(e)
+	return true
+}
+
+// attempted is the event of an attempt behind which at is what comes next.
+func (d *Deliver) attempted(kind EventKind, r run, a push.Attempt, at time.Time) Event {
+	e := d.event(kind, r)
+	e.Time, e.Attempt, e.At, e.Reason = a.Ended, a, at, a.Reason
+	return e
 }

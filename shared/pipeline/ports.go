@@ -140,3 +140,24 @@ func (n QueueNames) Working(queue string) bool {
 	}
 	return false
 }
+
+// Lane says which of the five queue (a name or an ARN) is: attempt, retry, fanout,
+// dead-letter, failed, or "" for none of them.
+func (n QueueNames) Lane(queue string) string {
+	if queue == "" {
+		return ""
+	}
+	switch queueName(queue) {
+	case queueName(n.Attempt):
+		return "attempt"
+	case queueName(n.Retry):
+		return "retry"
+	case queueName(n.Fanout):
+		return "fanout"
+	case queueName(n.DeadLetter):
+		return "dead-letter"
+	case queueName(n.Failed):
+		return "failed"
+	}
+	return ""
+}

@@ -34,6 +34,8 @@ type Publish struct {
 	// InlineLimit is how many subscriptions get their jobs before the answer;
 	// larger topics go through the fan-out queue in pages.
 	InlineLimit int
+	// Trace keeps the trace contexts of publications; off, they are dropped.
+	Trace bool
 
 	lists subscriptionLists
 }
@@ -82,16 +84,16 @@ func (p *Publish) Publish(ctx context.Context, r PublishRequest) ([]PublishResul
 				Code: push.CodeInternalError, Text: "The message could not be stored. Publish it again.", Cause: err}}
 		}
 	}
-	p.observe(results, topic, len(subs), now)
+	p.observe(r.Entries, results, topic, len(subs), now)
 	return results, nil
 }
 
-func (p *Publish) observe(results []PublishResult, topic push.Topic, subs int, now time.Time) {
+func (p *Publish) observe(entries []push.Publication, results []PublishResult, topic push.Topic, subs int, now time.Time) {
 	if p.Observer == nil {
 		return
 	}
-	for _, r := range results {
-		e := Event{Kind: EventAccepted, Time: now, TopicARN: topic.ARN, MessageID: r.MessageID, Deliveries: subs}
+	for i, r := range results {
+		e := Event{Kind: EventAccepted, Time: now, TopicARN: topic.ARN, MessageID: r.MessageID, Deliveries: subs, TraceID: p.trace(entries[i]).ID()}
 		if r.Err != nil {
 			if push.CodeOf(r.Err) != push.CodeInternalError {
 				continue // refused: the caller's business
@@ -100,6 +102,13 @@ func (p *Publish) observe(results []PublishResult, topic push.Topic, subs int, n
 		}
 		p.Observer.Observe(e)
 	}
+}
+
+func (p *Publish) trace(e push.Publication) push.Trace {
+	if !p.Trace {
+		return push.Trace{}
+	}
+	return e.Trace
 }
 
 func totalSize(entries []push.Publication) (n int) {
@@ -148,7 +157,7 @@ func (p *Publish) variants(topic push.Topic, subs []push.Subscription, e push.Pu
 	byBody := map[string]push.Signature{}
 	out := make(map[push.Protocol]variant, len(needed))
 	for protocol, signed := range needed {
-		m := push.Message{ID: id, TopicARN: topic.ARN, Body: e.BodyFor(protocol), Attributes: e.Attributes, Timestamp: now.UTC().Truncate(time.Millisecond)}
+		m := push.Message{ID: id, TopicARN: topic.ARN, Body: e.BodyFor(protocol), Attributes: e.Attributes, Timestamp: now.UTC().Truncate(time.Millisecond), Trace: p.trace(e)}
 		if e.Subject != nil {
 			m.Subject = *e.Subject
 		}

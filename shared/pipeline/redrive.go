@@ -85,7 +85,7 @@ func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
 		return err
 	}
 	v.observe(Event{Kind: EventRedriven, Subscription: j.Subscription, TopicARN: j.Message.TopicARN, MessageID: j.Message.ID,
-		Generation: j.Generation, Push: j.Kind, Lane: r.Queue, Reason: "a dead letter was sent again"})
+		Generation: j.Generation, Push: j.Kind, TraceID: j.Message.Trace.ID(), Lane: r.Queue, Reason: "a dead letter was sent again"})
 	return nil
 }
 
@@ -126,6 +126,7 @@ func (v *Redrive) job(r Record) (push.Job, error) {
 	case !noted:
 		note.Subscription = subscriptionInEnvelope(r.Body)
 	}
+	m.Trace = push.ParseTrace(note.TraceParent, note.TraceState)
 	if push.TopicOf(note.Subscription) == "" {
 		return push.Job{}, &UnsendableError{"it does not say which subscription it was for"}
 	}

@@ -18,6 +18,8 @@ type hold struct {
 	reason string
 	// slot is the throttle slot the job now holds.
 	slot time.Time
+	// throttled: it is the slot that is waited for.
+	throttled bool
 	// paused keeps count of how long the job has waited.
 	paused bool
 }
@@ -32,7 +34,7 @@ func (d *Deliver) hold(ctx context.Context, r *run) (hold, bool, error) {
 	if d.fresh(r.record) && j.Attempt == 1 && d.Health.Sick(j.Subscription, r.now) {
 		return hold{until: r.now, reason: "the endpoint hangs or cannot be reached: moved to the retry lane"}, true, nil
 	}
-	until, reason := j.NotBefore, "it is not due yet"
+	until, reason, throttled := j.NotBefore, "it is not due yet", false
 	// A job that is not due yet takes no slot: one far ahead would hold up all
 	// that are due before.
 	if rate := r.target.policy.MaxReceivesPerSecond; rate > 0 && j.Kind == push.Notification && until.Sub(r.now) <= nearWait {
@@ -48,7 +50,7 @@ func (d *Deliver) hold(ctx context.Context, r *run) (hold, bool, error) {
 			j.Slot = slot
 		}
 		if j.Slot.After(until) {
-			until, reason = j.Slot, fmt.Sprintf("the subscription takes %d messages a second", rate)
+			until, reason, throttled = j.Slot, fmt.Sprintf("the subscription takes %d messages a second", rate), true
 		}
 	}
 	wait := until.Sub(r.now)
@@ -56,10 +58,10 @@ func (d *Deliver) hold(ctx context.Context, r *run) (hold, bool, error) {
 		return hold{}, false, nil
 	}
 	if deadline, ok := ctx.Deadline(); wait > nearWait || ok && deadline.Sub(r.now) < wait+d.RequestTimeout+settleSlack {
-		return hold{until: until, reason: reason, slot: j.Slot}, true, nil
+		return hold{until: until, reason: reason, slot: j.Slot, throttled: throttled}, true, nil
 	}
 	if d.Sleep(ctx, wait) != nil {
-		return hold{until: until, reason: reason, slot: j.Slot}, true, nil //nolint:nilerr // we are stopping: it waits in the queue
+		return hold{until: until, reason: reason, slot: j.Slot, throttled: throttled}, true, nil //nolint:nilerr // we are stopping: it waits in the queue
 	}
 	return hold{}, false, nil
 }
@@ -99,7 +101,7 @@ func (d *Deliver) putBack(ctx context.Context, r run, h hold) bool {
 		return d.comeBack(r, "the job could not be put back", err)
 	}
 	e := d.event(EventWait, r)
-	e.At, e.Reason = h.until, h.reason
+	e.At, e.Reason, e.Throttled = h.until, h.reason, h.throttled
 	d.observe(e)
 	return true
 }

@@ -13,7 +13,10 @@ type Topic struct {
 	DeliveryPolicy string
 	// SignatureVersion is "1" or "2"; "" means 1.
 	SignatureVersion string
-	Tags             map[string]string
+	// SuccessSampleRate is the percent of successful deliveries whose status is
+	// recorded, "0" to "100"; "" leaves it to the installation.
+	SuccessSampleRate string
+	Tags              map[string]string
 	// Version grows with every change of the topic or of any of its
 	// subscriptions; lists cached under an older version are stale.
 	Version   int64

@@ -132,6 +132,10 @@ func checkBatch(members []params) error {
 
 func (a *API) hand(ctx context.Context, c *call, arn string, entries []push.Publication) ([]pipeline.PublishResult, error) {
 	r := pipeline.PublishRequest{TopicARN: arn, Entries: entries}
+	trace := push.ParseTrace(c.header.Get("Traceparent"), c.header.Get("Tracestate"))
+	for i := range entries {
+		entries[i].Trace = trace
+	}
 	if id := c.header.Get("Amz-Sdk-Invocation-Id"); len(id) <= maxInvocation {
 		r.Invocation = id
 	}

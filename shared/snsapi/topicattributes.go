@@ -64,6 +64,11 @@ func topicAttribute(name, value string) (func(*push.Topic), error) {
 			return nil, err
 		}
 		return func(t *push.Topic) { t.DeliveryPolicy = document }, nil
+	case "HTTPSuccessFeedbackSampleRate":
+		if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 0 || n > 100 || value != strconv.Itoa(n)) {
+			return nil, fmt.Errorf("HTTPSuccessFeedbackSampleRate: Invalid value [%s]. Must be a whole number from 0 to 100.", clip(value)) //nolint:staticcheck // in SNS's form
+		}
+		return func(t *push.Topic) { t.SuccessSampleRate = value }, nil
 	case "TracingConfig":
 		// PassThrough, the default, asks for nothing to be done.
 		if value == "PassThrough" {
@@ -149,6 +154,9 @@ func (a *API) getTopicAttributes(ctx context.Context, c *call) error {
 	}
 	if t.SignatureVersion != "" {
 		m["SignatureVersion"] = t.SignatureVersion
+	}
+	if t.SuccessSampleRate != "" {
+		m["HTTPSuccessFeedbackSampleRate"] = t.SuccessSampleRate
 	}
 	c.out.entries("Attributes", m)
 	return nil

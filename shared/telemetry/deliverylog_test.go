@@ -71,7 +71,7 @@ func anyEvent(t *rapid.T) pipeline.Event {
 	e := pipeline.Event{
 		Kind: rapid.SampledFrom([]pipeline.EventKind{pipeline.EventDelivered, pipeline.EventDead, pipeline.EventDropped}).Draw(t, "kind"),
 		Time: at("time"), Subscription: text("sub"), TopicARN: text("topic"), MessageID: text("message"), Generation: text("generation"),
-		Push: push.Notification, Endpoint: text("endpoint"), Accepted: at("accepted"), Target: text("target"), Reason: text("reason"),
+		Push: push.Notification, Endpoint: text("endpoint"), Accepted: at("accepted"), Target: text("target"), Reason: text("reason"), TraceID: text("trace"),
 	}
 	if rapid.Bool().Draw(t, "attempted") {
 		e.Attempt = push.Attempt{Number: rapid.IntRange(1, 200).Draw(t, "n"), Phase: text("phase"), Started: at("started"), Ended: at("ended"),

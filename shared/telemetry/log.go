@@ -21,7 +21,8 @@ type logObserver struct{ logger *slog.Logger }
 // A line's attributes: subscription, topic, message, generation, kind, endpoint,
 // queue, attempt, phase, class, status, fault, detail, duration, late (past the
 // due time), next (time of the next attempt or of a waiting job's return),
-// target, deliveries, error, reason; those that say nothing are left out.
+// target, refused (why the subscription's own queue did not take a dead letter),
+// deliveries, trace, error, reason; those that say nothing are left out.
 func Log(logger *slog.Logger) pipeline.Observer { return logObserver{logger} }
 
 func (l logObserver) Observe(e pipeline.Event) {
@@ -78,9 +79,11 @@ func attributes(e pipeline.Event) []slog.Attr {
 		a = append(a, slog.Time("next", e.At))
 	}
 	text("target", e.Target)
+	text("refused", e.Refused)
 	if e.Kind == pipeline.EventAccepted {
 		a = append(a, slog.Int("deliveries", e.Deliveries))
 	}
+	text("trace", e.TraceID)
 	if e.Err != nil {
 		text("error", e.Err.Error())
 	}

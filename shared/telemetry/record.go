@@ -56,6 +56,8 @@ type RecordPostino struct {
 	State           push.State `json:"state"`
 	Target          string     `json:"target,omitempty"`
 	Reason          string     `json:"reason,omitempty"`
+	// Trace is the id of the message's trace.
+	Trace string `json:"trace,omitempty"`
 	// Ended is when the delivery ended, to the millisecond like the other times;
 	// the rest describes the last attempt.
 	Ended        time.Time  `json:"ended"`
@@ -106,6 +108,7 @@ func appendRecord(b []byte, e *pipeline.Event) (line []byte, ok bool) {
 	b = appendText(b, `,"state":`, string(state))
 	b = appendOptional(b, `,"target":`, e.Target)
 	b = appendOptional(b, `,"reason":`, e.Reason)
+	b = appendOptional(b, `,"trace":`, e.TraceID)
 	b = appendTime(b, `,"ended":"`, e.Time)
 	b = appendOptional(b, `,"phase":`, e.Attempt.Phase)
 	b = appendOptional(b, `,"class":`, string(e.Attempt.Class))

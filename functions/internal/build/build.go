@@ -13,14 +13,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"postino/shared/config"
 	"postino/shared/embedded/stack"
 	"postino/shared/installation"
+	"postino/shared/pipeline"
 	"postino/shared/telemetry"
 )
 
@@ -38,27 +43,27 @@ func MustPublish() func(context.Context, json.RawMessage) (any, error) {
 		stop(err)
 	}
 	if b.config.PublicURL == "" && b.aws != nil {
-		return (&frontDoor{make: b.functions}).Handle
+		return b.seen.publish((&frontDoor{make: b.functions}).Handle)
 	}
-	return must(b.functions(b.config.PublicURL)).Publish.Handle
+	return b.seen.publish(must(b.functions(b.config.PublicURL)).Publish.Handle)
 }
 
 // MustFanout makes the fanout function's handler. It makes no links.
 func MustFanout() Batch {
 	b := must(open(context.Background(), os.Getenv, needs{}))
-	return must(b.functions(b.config.PublicURL)).Fanout.Handle
+	return b.seen.batch(must(b.functions(b.config.PublicURL)).Fanout.Handle)
 }
 
 // MustDeliver makes the deliver function's handler. It needs POSTINO_PUBLIC_URL.
 func MustDeliver() Batch {
 	b := must(open(context.Background(), os.Getenv, needs{signer: true, links: true}))
-	return must(b.functions(b.config.PublicURL)).Deliver.Handle
+	return b.seen.batch(must(b.functions(b.config.PublicURL)).Deliver.Handle)
 }
 
 // MustRedrive makes the redrive function's handler. It makes no links.
 func MustRedrive() Batch {
 	b := must(open(context.Background(), os.Getenv, needs{}))
-	return must(b.functions(b.config.PublicURL)).Redrive.Handle
+	return b.seen.batch(must(b.functions(b.config.PublicURL)).Redrive.Handle)
 }
 
 func must[T any](v T, err error) T {
@@ -69,7 +74,7 @@ func must[T any](v T, err error) T {
 }
 
 func stop(err error) {
-	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Error("the function cannot start", "err", err)
+	slog.New(telemetry.LambdaHandler(os.Stderr, slog.LevelInfo)).Error("the function cannot start", "err", err)
 	os.Exit(1)
 }
 
@@ -77,6 +82,9 @@ func stop(err error) {
 type builder struct {
 	config config.Config
 	log    *slog.Logger
+	// observer is told what happens, seen what came of each invocation.
+	observer pipeline.Observer
+	seen     *invocations
 	// One of the two is set.
 	aws      *cloud
 	embedded *stack.Stack
@@ -96,13 +104,26 @@ func open(ctx context.Context, getenv func(string) string, n needs) (*builder, e
 	if c.PublicURL == "" && (n.links || c.Table == "") {
 		return nil, errors.New("POSTINO_PUBLIC_URL is not set: a function cannot know the URL its links must begin with")
 	}
-	b := &builder{config: c, log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))}
+	b := watched(c, os.Stderr)
 	if c.Table != "" {
 		b.aws, err = openCloud(ctx, c, n.signer)
 		return b, err
 	}
 	b.embedded, err = stack.Open(ctx, c, b.log)
 	return b, err
+}
+
+// watched is a builder with all that writes to out, the function's log: log lines,
+// metrics and status records, each whole lines at a time.
+func watched(c config.Config, out io.Writer) *builder {
+	name := lambdacontext.FunctionName
+	if name == "" {
+		name = filepath.Base(os.Args[0]) // not on Lambda
+	}
+	log := slog.New(telemetry.LambdaHandler(out, c.LogLevel))
+	meter := telemetry.NewEMF(telemetry.EMFOptions{Out: out, Stack: c.Stack, Function: name, Queues: c.Queues})
+	return &builder{config: c, log: log, observer: telemetry.Tee(telemetry.Log(log), meter, telemetry.StatusLog(out, c.SuccessSampleRate)),
+		seen: &invocations{function: name, queues: c.Queues, meter: meter, log: log, now: time.Now}}
 }
 
 // mayServe keeps a deployed front door shut: this build does not check who calls.
@@ -115,11 +136,10 @@ func (b *builder) mayServe() error {
 
 // functions wires the four handlers; their links begin with publicURL.
 func (b *builder) functions(publicURL string) (installation.Functions, error) {
-	observer := telemetry.Log(b.log)
 	if b.aws != nil {
-		return b.aws.functions(b.config, publicURL, observer, b.log)
+		return b.aws.functions(b.config, publicURL, b.observer, b.log)
 	}
-	a, err := b.embedded.Adapters(publicURL, observer, b.log)
+	a, err := b.embedded.Adapters(publicURL, b.observer, b.log)
 	if err != nil {
 		return installation.Functions{}, fmt.Errorf("the embedded adapters: %w", errors.Join(err, b.embedded.Close()))
 	}

@@ -108,7 +108,7 @@ func (s *Store) bury(ctx context.Context, topicARN string, now time.Time) error 
 		return err
 	}
 	_, _, err = s.update(ctx, key(topicKey(topicARN)),
-		"SET fate = :gone, #ttl = :ttl REMOVE displayName, deliveryPolicy, signatureVersion, tags, created, confirmed, pending, deleted",
+		"SET fate = :gone, #ttl = :ttl REMOVE displayName, deliveryPolicy, signatureVersion, successSampleRate, tags, created, confirmed, pending, deleted",
 		condition{"fate = :going", map[string]string{"#ttl": TTLAttribute},
 			item{":gone": text(topicGone), ":going": text(topicGoing), ":ttl": number(now.Add(graveKept).Unix())}})
 	return err

@@ -21,6 +21,7 @@ func topicItem(t push.Topic) item {
 	i.setText("displayName", t.DisplayName)
 	i.setText("deliveryPolicy", t.DeliveryPolicy)
 	i.setText("signatureVersion", t.SignatureVersion)
+	i.setText("successSampleRate", t.SuccessSampleRate)
 	if len(t.Tags) > 0 {
 		tags := map[string]types.AttributeValue{}
 		for k, v := range t.Tags {
@@ -38,7 +39,7 @@ func topicItem(t push.Topic) item {
 func readTopic(arn string, i item) (t push.Topic, fate string, err error) {
 	f := read(i)
 	t = push.Topic{ARN: arn, Version: f.number("version"), DisplayName: f.text("displayName"), DeliveryPolicy: f.text("deliveryPolicy"),
-		SignatureVersion: f.text("signatureVersion"), CreatedAt: f.time("created"),
+		SignatureVersion: f.text("signatureVersion"), SuccessSampleRate: f.text("successSampleRate"), CreatedAt: f.time("created"),
 		Confirmed: int(f.number("confirmed")), Pending: int(f.number("pending")), Deleted: int(f.number("deleted"))}
 	if tags, ok := i["tags"].(*types.AttributeValueMemberM); ok {
 		t.Tags = map[string]string{}
