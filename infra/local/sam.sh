@@ -58,7 +58,7 @@ for o in json.load(sys.stdin):
 # deploy is quiet unless it fails; the parameters are "Name=Value" words.
 deploy() {
   local log=$root/.cache/ministack-run/$port/deploy.log
-  if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" Unauthenticated=yes "$@" >"$log" 2>&1; then
+  if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" Unauthenticated=yes Trace=yes "$@" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
   fi

@@ -64,7 +64,10 @@ func TestRequestsAreTheGoldenFilesByteForByte(t *testing.T) {
 	plain := push.Subscription{ARN: subscriptionARN, TopicARN: topicARN}
 	raw := plain
 	raw.Raw = true
+	traced := message()
+	traced.Trace = push.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "rojo=1,congo=2"}
 	for name, r := range map[string]envelope.Request{
+		"notification-traced":               envelope.Build(push.Notification, traced, raw, "", links),
 		"notification":                      envelope.Build(push.Notification, message(), plain, "", links),
 		"notification-subject-attributes":   envelope.Build(push.Notification, rich(), plain, "application/json", links),
 		"notification-unsigned":             envelope.Build(push.Notification, unsigned, plain, "", links),

@@ -189,3 +189,34 @@ func FuzzHandleAnswersOrRefusesWhateverComesIn(f *testing.F) {
 		}
 	})
 }
+
+func TestADirectPublishBringsATraceForEachMessage(t *testing.T) {
+	const (
+		call  = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+		entry = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00"
+		head  = `{"topicArn":"` + topicARN + `","traceparent":"` + call + `","tracestate":"rojo=1",`
+	)
+	for name, c := range map[string]struct {
+		event string
+		want  []push.Trace
+	}{
+		"one message": {head + `"message":"m"}`, []push.Trace{{Parent: call, State: "rojo=1"}}},
+		"entries with and without one of their own": {head + `"entries":[{"id":"a","message":"m"},{"id":"b","message":"m","traceparent":"` + entry + `"}]}`,
+			[]push.Trace{{Parent: call, State: "rojo=1"}, {Parent: entry}}},
+		"no valid one": {`{"topicArn":"` + topicARN + `","traceparent":"00-1-2-3","tracestate":"rojo=1","message":"m"}`, []push.Trace{{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, publisher := newHandler()
+			if _, err := h.Handle(context.Background(), json.RawMessage(c.event)); err != nil {
+				t.Fatal(err)
+			}
+			var got []push.Trace
+			for _, p := range publisher.calls[0].Entries {
+				got = append(got, p.Trace)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}

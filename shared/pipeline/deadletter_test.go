@@ -84,6 +84,9 @@ func TestAQueueThatRefusesForGoodIsReplacedWithTheReason(t *testing.T) {
 	if d := f.records[f.job(0).Key()]; d.Target != crashNames.DeadLetter {
 		t.Errorf("record %+v", d)
 	}
+	if e := f.events[0]; e.Kind != EventDead || e.Refused != "the queue does not exist" || e.Target != crashNames.DeadLetter {
+		t.Errorf("event %+v", e)
+	}
 }
 
 func TestAQueueThatIsDownIsTriedAgainWithoutAnotherPush(t *testing.T) {

@@ -143,6 +143,11 @@ func TestABacklogIsWorkedOffAtItsRateAndEachJobHoldsItsSlot(t *testing.T) {
 	if waits != 59 {
 		t.Errorf("%d put-backs: each job but the first waits once, holding its slot", waits)
 	}
+	for _, e := range f.events {
+		if e.Kind == EventWait && !e.Throttled {
+			t.Fatalf("a wait for a slot does not say so: %+v", e)
+		}
+	}
 	if len(f.records) != 0 {
 		t.Errorf("waiting touched %d records", len(f.records))
 	}

@@ -48,6 +48,41 @@ func TestAnInvocationIDOfNoReasonableLengthIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestTheTraceContextOfARequestGoesToEachOfItsMessagesAndIsCheckedFirst(t *testing.T) {
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for name, c := range map[string]struct {
+		header http.Header
+		want   push.Trace
+	}{
+		"both headers":  {http.Header{"Traceparent": {parent}, "Tracestate": {"rojo=1"}}, push.Trace{Parent: parent, State: "rojo=1"}},
+		"a wrong state": {http.Header{"Traceparent": {parent}, "Tracestate": {"rojo"}}, push.Trace{Parent: parent}},
+		"a wrong trace": {http.Header{"Traceparent": {"00-0-0-0"}, "Tracestate": {"rojo=1"}}, push.Trace{}},
+		"none":          {nil, push.Trace{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			topic := b.newTopic("t")
+			for _, body := range []string{
+				form("Action", "Publish", "TopicArn", topic, "Message", "m"),
+				form("Action", "PublishBatch", "TopicArn", topic, "PublishBatchRequestEntries.member.1.Id", "a", "PublishBatchRequestEntries.member.1.Message", "m",
+					"PublishBatchRequestEntries.member.2.Id", "b", "PublishBatchRequestEntries.member.2.Message", "m"),
+			} {
+				b.served(b.Serve(context.Background(), Request{Method: "POST", Path: "/", Body: []byte(body), Header: c.header}))
+			}
+			for _, call := range b.publisher.published {
+				for _, p := range call.Entries {
+					if p.Trace != c.want {
+						t.Errorf("the trace is %+v, want %+v", p.Trace, c.want)
+					}
+				}
+			}
+			if len(b.publisher.published) != 2 {
+				t.Errorf("%d calls", len(b.publisher.published))
+			}
+		})
+	}
+}
+
 func TestABatchAnswersForEveryEntry(t *testing.T) {
 	b := newBench(t)
 	topic := b.newTopic("t")

@@ -61,7 +61,8 @@ func (a *API) createTopic(ctx context.Context, c *call) error {
 func sameTopic(have push.Topic, changes topicEdits, tags map[string]string) error {
 	want := have
 	changes.apply(&want)
-	if want.DisplayName != have.DisplayName || want.DeliveryPolicy != have.DeliveryPolicy || want.Signature() != have.Signature() {
+	if want.DisplayName != have.DisplayName || want.DeliveryPolicy != have.DeliveryPolicy || want.Signature() != have.Signature() ||
+		want.SuccessSampleRate != have.SuccessSampleRate {
 		return push.Invalid("Attributes Reason: Topic already exists with different attributes")
 	}
 	for k, v := range tags {

@@ -69,12 +69,13 @@ func TestTopicAttributesAreSetAndRead(t *testing.T) {
 	arn := b.newTopic("t")
 	b.ok("Action", "SetTopicAttributes", "TopicArn", arn, "AttributeName", "DisplayName", "AttributeValue", "<b>é&\"")
 	b.ok("Action", "SetTopicAttributes", "TopicArn", arn, "AttributeName", "SignatureVersion", "AttributeValue", "2")
+	b.ok("Action", "SetTopicAttributes", "TopicArn", arn, "AttributeName", "HTTPSuccessFeedbackSampleRate", "AttributeValue", "25")
 	b.ok("Action", "SetTopicAttributes", "TopicArn", arn, "AttributeName", "KmsMasterKeyId", "AttributeValue", "") // removes nothing
 	b.pending(arn, "http://a.example")
 	b.confirmed(arn, "http://b.example")
 	body := b.ok("Action", "GetTopicAttributes", "TopicArn", arn)
 	for key, want := range map[string]string{"DisplayName": "<b>é&\"", "SignatureVersion": "2", "Owner": "000000000000", "TopicArn": arn,
-		"SubscriptionsPending": "1", "SubscriptionsConfirmed": "1", "SubscriptionsDeleted": "0", "KmsMasterKeyId": ""} {
+		"SubscriptionsPending": "1", "SubscriptionsConfirmed": "1", "SubscriptionsDeleted": "0", "KmsMasterKeyId": "", "HTTPSuccessFeedbackSampleRate": "25"} {
 		if got := attribute(body, key); got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
@@ -93,6 +94,18 @@ func TestTopicAttributesAreSetAndRead(t *testing.T) {
 	s := policy.Statement[0]
 	if policy.ID != "__default_policy_ID" || len(s.Action) != 8 || s.Resource != arn || s.Condition["StringEquals"]["AWS:SourceOwner"] != "000000000000" {
 		t.Errorf("default policy %+v", policy)
+	}
+}
+
+func TestASampleRateOfNothingIsTheInstallations(t *testing.T) {
+	b := newBench(t)
+	arn := b.newTopic("t", "Attributes.entry.1.key", "HTTPSuccessFeedbackSampleRate", "Attributes.entry.1.value", "0")
+	if got := attribute(b.ok("Action", "GetTopicAttributes", "TopicArn", arn), "HTTPSuccessFeedbackSampleRate"); got != "0" {
+		t.Errorf("it is %q", got)
+	}
+	b.ok("Action", "SetTopicAttributes", "TopicArn", arn, "AttributeName", "HTTPSuccessFeedbackSampleRate", "AttributeValue", "")
+	if body := b.ok("Action", "GetTopicAttributes", "TopicArn", arn); strings.Contains(body, "SampleRate") {
+		t.Errorf("after removal %s", body)
 	}
 }
 

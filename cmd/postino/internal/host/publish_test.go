@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/google/go-cmp/cmp"
+
+	"postino/shared/config"
 )
 
 // envelope is what a subscriber reads.
@@ -188,5 +191,27 @@ func TestPublishRetriedByTheSDKKeepsItsMessageID(t *testing.T) {
 	}
 	if other := s.publish(topic, "once"); other == id {
 		t.Error("another call made the same message")
+	}
+}
+
+func TestATraceContextReachesTheEndpointWhereItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	const parent, state = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "rojo=1"
+	for _, on := range []bool{true, false} {
+		s := start(t, func(c *config.Config) { c.Trace = on })
+		r := receive(t, statuses(503, 200))
+		topic := s.topic("traced")
+		s.subscribe(topic, r, r.at("/traced"), "DeliveryPolicy", `{"healthyRetryPolicy":{"numRetries":1,"numNoDelayRetries":1,"minDelayTarget":1,"maxDelayTarget":1}}`)
+		body := url.Values{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {"m"}}.Encode()
+		request := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(body)))
+		request.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Traceparent": {parent}, "Tracestate": {state}}
+		answer := must[*http.Response](t)(http.DefaultClient.Do(request))
+		ok(t, answer.Body.Close())
+		for n := range 2 {
+			a := next(t, r.got)
+			if got := a.header.Get("Traceparent") + " " + a.header.Get("Tracestate"); got != map[bool]string{true: parent + " " + state, false: " "}[on] {
+				t.Errorf("on %v: push %d has %q", on, n+1, got)
+			}
+		}
 	}
 }
