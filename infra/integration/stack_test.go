@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -36,6 +37,7 @@ type stack struct {
 	sqs       *sqs.Client
 	lambda    *lambda.Client
 	scheduler *scheduler.Client
+	logs      *cloudwatchlogs.Client
 }
 
 var find = sync.OnceValues(func() (aws.Config, error) { return awscall.Load(context.Background()) })
@@ -56,7 +58,8 @@ func deployed(t *testing.T) *stack {
 	if err != nil || len(out.Stacks) != 1 {
 		t.Fatalf("the stack %s is not there: %v", name, err)
 	}
-	s := &stack{t: t, name: name, outputs: map[string]string{}, sqs: sqs.NewFromConfig(c), lambda: lambda.NewFromConfig(c), scheduler: scheduler.NewFromConfig(c)}
+	s := &stack{t: t, name: name, outputs: map[string]string{}, sqs: sqs.NewFromConfig(c), lambda: lambda.NewFromConfig(c), scheduler: scheduler.NewFromConfig(c),
+		logs: cloudwatchlogs.NewFromConfig(c)}
 	for _, o := range out.Stacks[0].Outputs {
 		s.outputs[*o.OutputKey] = *o.OutputValue
 	}
