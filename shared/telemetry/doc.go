@@ -1,7 +1,8 @@
 // Package telemetry tells what happens in the pipeline: log lines for whoever
-// runs Postino, a delivery log that holds every delivery's end, Prometheus
-// metrics, and a terminal view for people who want to watch. Each is a
-// pipeline.Observer; Tee joins them. No endpoint's credentials and no message
+// runs Postino; on one host a delivery log that holds every delivery's end,
+// Prometheus metrics, and a terminal view for people who want to watch; on AWS
+// metrics in CloudWatch's embedded format and status records in the function's
+// log. Each is a pipeline.Observer; Tee joins them. No endpoint's credentials and no message
 // body reach any of them, since no pipeline.Event holds one.
 package telemetry
 

@@ -33,19 +33,14 @@ type EMF struct {
 type EMFOptions struct {
 	// Out gets whole lines, one Write for each flush; the function's own log.
 	Out io.Writer
-	// Stack is the dimension's value; "" means Function.
+	// Stack is the dimension's value, not empty.
 	Stack string
-	// Function is the name of the function, a member of each line.
-	Function string
 	// Queues tells which lane a queue is.
 	Queues pipeline.QueueNames
 }
 
 // NewEMF counts from nought.
 func NewEMF(o EMFOptions) *EMF {
-	if o.Stack == "" {
-		o.Stack = o.Function
-	}
 	return &EMF{o: o, lanes: map[string]*Tally{}}
 }
 
@@ -131,7 +126,7 @@ type emfMetric struct{ Name, Unit string }
 // documents makes t's documents: one, unless some metric has more values than fit.
 func (m *EMF) documents(t *Tally, lane string, now time.Time) (all []emfDocument) {
 	for start := 0; ; start += maxValues {
-		doc := emfDocument{"Stack": m.o.Stack, "Function": m.o.Function}
+		doc := emfDocument{"Stack": m.o.Stack}
 		overall := emfDirective{Namespace: "Postino", Dimensions: [][]string{{"Stack"}}}
 		byLane := emfDirective{Namespace: "Postino", Dimensions: [][]string{{"Stack", "Lane"}}}
 		if start == 0 {

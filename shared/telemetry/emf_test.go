@@ -19,7 +19,7 @@ var queueNames = pipeline.QueueNames{Attempt: "postino-attempts", Retry: "arn:aw
 	DeadLetter: "postino-dead", Failed: "postino-failed"}
 
 func newEMF(out io.Writer) *EMF {
-	return NewEMF(EMFOptions{Out: out, Stack: "postino-prod", Function: "postino-deliver", Queues: queueNames})
+	return NewEMF(EMFOptions{Out: out, Stack: "postino-prod", Queues: queueNames})
 }
 
 // rich are all kinds of event, with all that a metric is made of.
@@ -58,15 +58,6 @@ func TestAFlushWritesALineForEachLaneAndLeavesOutWhatDidNotHappen(t *testing.T) 
 	b.Reset()
 	if got, err := m.Flush(noon); err != nil || b.Len() > 0 || got.Accepted != 0 {
 		t.Errorf("the second flush writes %q and gives %+v, %v", b.String(), got, err)
-	}
-}
-
-func TestTheFunctionsNameStandsForAStackWithoutOne(t *testing.T) {
-	var b bytes.Buffer
-	m := NewEMF(EMFOptions{Out: &b, Function: "deliver-1"})
-	m.Observe(event(pipeline.EventDead))
-	if _, err := m.Flush(noon); err != nil || !strings.Contains(b.String(), `"Stack":"deliver-1"`) {
-		t.Errorf("%v, %s", err, b.String())
 	}
 }
 

@@ -21,6 +21,7 @@ type Metrics struct {
 	deliveredFirst, deliveredRetry                 prometheus.Counter
 	failed                                         *prometheus.CounterVec
 	dead, dropped, waits, faults, poison, redriven prometheus.Counter
+	refused                                        prometheus.Counter
 	first, late                                    prometheus.Histogram
 	// duration is by class; looking a label up costs more than observing.
 	duration map[push.Class]prometheus.Observer
@@ -42,6 +43,7 @@ func NewMetrics(g Gauges) *Metrics {
 		deliveries: counter("published_deliveries_total", "Deliveries that accepted messages were for."),
 		failed:     counterVec("failed_attempts_total", "Attempts that failed, by class (retryable, permanent) and cause: a connection-level fault or a kind of HTTP status.", "class", "cause"),
 		dead:       counter("dead_lettered_total", "Deliveries that went to a dead-letter queue."),
+		refused:    counter("dead_letters_refused_total", "Dead letters that the subscription's own queue refused for good; DeadLetterQueue has them."),
 		dropped:    counter("dropped_total", "Deliveries ended by a user's act, and confirmations given up."),
 		waits:      counter("waits_total", "Jobs put back without an attempt."),
 		faults:     counter("faults_total", "Failures on Postino's own side; the job comes back."),
@@ -59,7 +61,7 @@ func NewMetrics(g Gauges) *Metrics {
 	for _, c := range []push.Class{push.Success, push.Retryable, push.Permanent} {
 		m.duration[c] = duration.WithLabelValues(string(c))
 	}
-	m.registry.MustRegister(m.published, m.deliveries, delivered, m.failed, m.dead, m.dropped, m.waits, m.faults, m.poison,
+	m.registry.MustRegister(m.published, m.deliveries, delivered, m.failed, m.dead, m.refused, m.dropped, m.waits, m.faults, m.poison,
 		m.redriven, m.first, m.late, duration, gaugeCollector{g},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -99,6 +101,9 @@ func (m *Metrics) Observe(e pipeline.Event) {
 		}
 	case pipeline.EventDead:
 		m.dead.Inc()
+		if e.Refused != "" {
+			m.refused.Inc()
+		}
 	case pipeline.EventDropped:
 		m.dropped.Inc()
 	case pipeline.EventWait:

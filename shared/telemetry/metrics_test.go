@@ -51,6 +51,7 @@ func TestEveryEventIsCounted(t *testing.T) {
 	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Attempt.Number, e.Due = 3, noon.Add(-12*time.Millisecond) }))
 	// A first attempt that waited for its throttle slot is no retry.
 	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Due = noon.Add(-time.Second) }))
+	m.Observe(event(pipeline.EventDead, func(e *pipeline.Event) { e.Refused = "the queue does not exist" }))
 	// A first attempt after a redrive is no first delivery.
 	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Generation = "g" }))
 	golden(t, "metrics.txt", ours(scrape(m)))

@@ -9,6 +9,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,7 +122,7 @@ func watched(c config.Config, out io.Writer) *builder {
 		name = filepath.Base(os.Args[0]) // not on Lambda
 	}
 	log := slog.New(telemetry.LambdaHandler(out, c.LogLevel))
-	meter := telemetry.NewEMF(telemetry.EMFOptions{Out: out, Stack: c.Stack, Function: name, Queues: c.Queues})
+	meter := telemetry.NewEMF(telemetry.EMFOptions{Out: out, Stack: cmp.Or(c.Stack, name), Queues: c.Queues})
 	return &builder{config: c, log: log, observer: telemetry.Tee(telemetry.Log(log), meter, telemetry.StatusLog(out, c.SuccessSampleRate)),
 		seen: &invocations{function: name, queues: c.Queues, meter: meter, log: log, now: time.Now}}
 }
