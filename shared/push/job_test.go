@@ -140,6 +140,22 @@ func TestAJobWrittenByVersion1IsStillRead(t *testing.T) {
 	}
 }
 
+// While a deployment is under way old functions meet jobs that new ones wrote.
+func TestAMemberThatALaterBuildAddsIsPassedOver(t *testing.T) {
+	want := push.Job{Kind: push.Notification, Subscription: subscriptionARN, Attempt: 1, Message: push.Message{ID: "i", TopicARN: topicARN, Body: "b"}}
+	later := strings.NewReplacer(`"msg":{`, `"later":{"a":[1]},"msg":{`, `"at":0}}`, `"at":0,"later":"x"}}`).Replace(want.Encode())
+	if strings.Count(later, "later") != 2 {
+		t.Fatal(later)
+	}
+	got, err := push.DecodeJob(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhatIsNoJobIsRefusedWithoutQuotingIt(t *testing.T) {
 	secret := base64.StdEncoding.EncodeToString([]byte("secret"))
 	good := push.Job{Kind: push.Notification, Subscription: subscriptionARN, Attempt: 1, Message: push.Message{ID: "i", Body: "secret"}}.Encode()
