@@ -69,7 +69,8 @@ func TestATraceGoesAllTheWayFromPublishToEveryPush(t *testing.T) {
 
 func wantTrace(t *testing.T, push int, h http.Header, want push.Trace) {
 	t.Helper()
-	parent, state := h["traceparent"], h["tracestate"]
+	header := func(name string) []string { return h[name] } // in lower case
+	parent, state := header("traceparent"), header("tracestate")
 	switch {
 	case want.Parent == "":
 		if parent != nil || state != nil {

@@ -116,10 +116,16 @@ func TestWhatAPanicLeavesBehindIsWrittenAllTheSame(t *testing.T) {
 	}
 	for name, call := range map[string]func(){
 		"a batch": func() {
-			_, _ = b.seen.batch(func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) { fall(); return events.SQSEventResponse{}, nil })(t.Context(), batchOf(1))
+			_, _ = b.seen.batch(func(context.Context, events.SQSEvent) (answer events.SQSEventResponse, err error) {
+				fall()
+				return answer, nil
+			})(t.Context(), batchOf(1))
 		},
 		"a publish": func() {
-			_, _ = b.seen.publish(func(context.Context, json.RawMessage) (any, error) { fall(); return nil, nil })(t.Context(), nil)
+			_, _ = b.seen.publish(func(context.Context, json.RawMessage) (any, error) {
+				fall()
+				return nil, nil
+			})(t.Context(), nil)
 		},
 	} {
 		func() {
