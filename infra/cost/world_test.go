@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -45,6 +44,7 @@ type world struct {
 	meter    *Meter
 	f        installation.Functions
 	endpoint *endpoint
+	log      *telemetry.FunctionLog
 	logged   *counter
 }
 
@@ -99,10 +99,11 @@ func newWorld(t *testing.T) *world {
 	}
 	c.AllowNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	c.RequestTimeout = 300 * time.Millisecond
-	log := slog.New(slog.NewJSONHandler(w.logged, &slog.HandlerOptions{Level: c.LogLevel}))
+	w.log = telemetry.NewFunctionLog(telemetry.FunctionLogOptions{Out: w.logged, Name: "postino-DeliverFunction-B1E0BE12DC6B3", Stack: "postino",
+		Level: c.LogLevel, Queues: c.Queues})
 	w.c, w.endpoint = c, newEndpoint(t)
 	w.f = installation.New(c, installation.Adapters{Store: store, Queues: w.queue, Timer: timer, Signer: signer, Links: links,
-		Observer: telemetry.Log(log), Log: log, CacheFor: time.Hour})
+		Observer: w.log.Observer, Log: w.log.Logger, CacheFor: time.Hour})
 	if _, _, err := w.seed.CreateTopic(t.Context(), push.Topic{ARN: topicARN}); err != nil {
 		t.Fatal(err)
 	}
@@ -172,6 +173,7 @@ func (w *world) publish(body string) {
 	if err != nil || results[0].Err != nil {
 		w.t.Fatal(err, results)
 	}
+	w.log.Invoked(time.Now())
 }
 
 // batch gathers n messages of a queue.
@@ -199,7 +201,10 @@ func (w *world) invoke(h lambdaio.BatchHandler, queue string, in []pipeline.Inco
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
+	began := time.Now()
 	answer, err := h.Handle(ctx, e)
+	w.log.BatchDone(telemetry.Batch{RequestID: "8476a536-e9f4-11e8-9739-2dfe598c3fcd", Queue: queue, Records: len(in), Returned: len(answer.BatchItemFailures),
+		Began: began, Ended: time.Now(), Deadline: began.Add(time.Minute)})
 	if err != nil || len(answer.BatchItemFailures) > 0 {
 		w.t.Fatalf("%v, came back: %v", err, answer.BatchItemFailures)
 	}

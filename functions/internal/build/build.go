@@ -9,7 +9,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,7 +84,7 @@ type builder struct {
 	log    *slog.Logger
 	// observer is told what happens, seen what came of each invocation.
 	observer pipeline.Observer
-	seen     *invocations
+	seen     invocations
 	// One of the two is set.
 	aws      *cloud
 	embedded *stack.Stack
@@ -114,17 +113,15 @@ func open(ctx context.Context, getenv func(string) string, n needs) (*builder, e
 	return b, err
 }
 
-// watched is a builder with all that writes to out, the function's log: log lines,
-// metrics and status records, each whole lines at a time.
+// watched is a builder whose function logs to out.
 func watched(c config.Config, out io.Writer) *builder {
 	name := lambdacontext.FunctionName
 	if name == "" {
 		name = filepath.Base(os.Args[0]) // not on Lambda
 	}
-	log := slog.New(telemetry.LambdaHandler(out, c.LogLevel))
-	meter := telemetry.NewEMF(telemetry.EMFOptions{Out: out, Stack: cmp.Or(c.Stack, name), Queues: c.Queues})
-	return &builder{config: c, log: log, observer: telemetry.Tee(telemetry.Log(log), meter, telemetry.StatusLog(out, c.SuccessSampleRate)),
-		seen: &invocations{function: name, queues: c.Queues, meter: meter, log: log, now: time.Now}}
+	log := telemetry.NewFunctionLog(telemetry.FunctionLogOptions{Out: out, Name: name, Stack: c.Stack, Level: c.LogLevel,
+		SuccessSampleRate: c.SuccessSampleRate, Queues: c.Queues})
+	return &builder{config: c, log: log.Logger, observer: log.Observer, seen: invocations{log: log, now: time.Now}}
 }
 
 // mayServe keeps a deployed front door shut: this build does not check who calls.

@@ -27,8 +27,10 @@ const attemptQueue = "arn:aws:sqs:us-east-1:123456789012:AttemptQueue"
 func function(t *testing.T) (b *builder, log *bytes.Buffer) {
 	t.Helper()
 	log = &bytes.Buffer{}
+	before := lambdacontext.FunctionName
+	t.Cleanup(func() { lambdacontext.FunctionName = before })
+	lambdacontext.FunctionName = "postino-deliver"
 	b = watched(config.Config{Stack: "postino-prod", LogLevel: slog.LevelInfo, SuccessSampleRate: 100, Queues: pipeline.QueueNames{Attempt: attemptQueue}}, log)
-	b.seen.function = "postino-deliver"
 	now := noon
 	b.seen.now = func() time.Time { now = now.Add(time.Second); return now }
 	return b, log
