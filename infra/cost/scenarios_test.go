@@ -34,6 +34,24 @@ func (w *world) subscribe(n int, policy string) {
 	}
 }
 
+// invocation is one Lambda request: jobs of a batch run side by side, so that it
+// lasts as long as one of them, whose calls follow each other.
+func invocation(mb int, base, push, callsOfOneJob float64) Usage {
+	return Usage{Invoke: 1, GBSecond: float64(mb) / 1024 * (base + push + callsOfOneJob*callTime)}
+}
+
+// mapped is what the event source mapping is billed for one batch: a receive and
+// a delete.
+func mapped(bodies []string) Usage {
+	size := 0
+	for _, b := range bodies {
+		size += len(b)
+	}
+	u := requests(size, true)
+	u.Add(requests(0, true))
+	return u
+}
+
 // A tally gathers a scenario's usage while it runs.
 type tally struct {
 	w     *world

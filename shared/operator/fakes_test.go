@@ -262,7 +262,7 @@ func (f *fakePublisher) Publish(_ context.Context, r pipeline.PublishRequest) ([
 	case f.mute:
 		return nil, nil
 	case f.fails != nil:
-		return []pipeline.PublishResult{{Err: f.fails}}, nil
+		return []pipeline.PublishResult{{Err: f.fails}}, nil //nolint:nilerr // the entry failed, not the call
 	}
 	return []pipeline.PublishResult{{MessageID: fmt.Sprint("published-", len(f.got))}}, nil
 }
