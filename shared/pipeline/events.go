@@ -71,3 +71,15 @@ type Event struct {
 	Deliveries int
 	Err        error
 }
+
+// Attempted reports whether e is about an attempt that was made.
+func (e *Event) Attempted() bool { return e.Attempt.Number > 0 }
+
+// Lateness is how long after its due time an attempt began; ok is false where
+// none was made or none was due.
+func (e *Event) Lateness() (d time.Duration, ok bool) {
+	if !e.Attempted() || e.Due.IsZero() {
+		return 0, false
+	}
+	return e.Attempt.Started.Sub(e.Due), true
+}

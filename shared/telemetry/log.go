@@ -62,7 +62,7 @@ func attributes(e pipeline.Event) []slog.Attr {
 	}
 	text("endpoint", e.Endpoint)
 	text("queue", e.Lane)
-	if attempted(e) {
+	if e.Attempted() {
 		a = append(a, slog.Int("attempt", e.Attempt.Number), slog.String("phase", e.Attempt.Phase),
 			slog.String("class", string(e.Attempt.Class)))
 		if e.Attempt.Status != 0 {
@@ -72,7 +72,7 @@ func attributes(e pipeline.Event) []slog.Attr {
 		text("detail", e.Attempt.Detail)
 		a = append(a, slog.Duration("duration", e.Attempt.Ended.Sub(e.Attempt.Started).Round(time.Microsecond)))
 	}
-	if d, ok := lateness(e); ok {
+	if d, ok := e.Lateness(); ok {
 		a = append(a, slog.Duration("late", d.Round(time.Microsecond)))
 	}
 	if !e.At.IsZero() {

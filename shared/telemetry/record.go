@@ -113,7 +113,7 @@ func appendRecord(b []byte, e *pipeline.Event) (line []byte, ok bool) {
 	b = appendOptional(b, `,"phase":`, e.Attempt.Phase)
 	b = appendOptional(b, `,"class":`, string(e.Attempt.Class))
 	b = appendOptional(b, `,"fault":`, e.Attempt.Fault)
-	if attempted(*e) {
+	if e.Attempted() {
 		b = appendTime(b, `,"started":"`, e.Attempt.Started)
 		b = appendTime(b, `,"attemptEnded":"`, e.Attempt.Ended)
 	}

@@ -101,10 +101,10 @@ func (t *Tally) add(e *pipeline.Event) {
 	case pipeline.EventRedriven:
 		t.Redriven++
 	}
-	if attempted(*e) {
+	if e.Attempted() {
 		t.attemptDuration = append(t.attemptDuration, milliseconds(e.Attempt.Ended.Sub(e.Attempt.Started)))
 	}
-	if d, ok := lateness(*e); ok {
+	if d, ok := e.Lateness(); ok {
 		t.lateness = append(t.lateness, milliseconds(d))
 	}
 }

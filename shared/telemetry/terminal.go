@@ -122,7 +122,7 @@ func shortSubscription(arn string) string {
 }
 
 func attemptOf(e pipeline.Event) string {
-	if !attempted(e) {
+	if !e.Attempted() {
 		return ""
 	}
 	s := fmt.Sprintf("attempt %d %s", e.Attempt.Number, e.Attempt.Phase)

@@ -16,6 +16,7 @@ import (
 	"postino/shared/config"
 	"postino/shared/embedded/stack"
 	"postino/shared/installation"
+	"postino/shared/metrics"
 	"postino/shared/operator"
 	"postino/shared/pipeline"
 	"postino/shared/telemetry"
@@ -41,7 +42,7 @@ type Host struct {
 
 	stack     *stack.Stack
 	log       *telemetry.DeliveryLog
-	meter     *telemetry.Metrics
+	meter     *metrics.Metrics
 	functions installation.Functions
 }
 
@@ -105,7 +106,7 @@ func (h *Host) URL() string { return "http://" + h.listener.Addr().String() }
 
 // assemble makes the functions over the adapters.
 func (h *Host) assemble() error {
-	h.meter = telemetry.NewMetrics(h.gauges())
+	h.meter = metrics.New(h.gauges())
 	observers := []pipeline.Observer{telemetry.Log(h.options.Log), h.log, h.meter}
 	if h.options.Observer != nil {
 		observers = append(observers, h.options.Observer)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"postino/shared/embedded/sqlitequeue"
+	"postino/shared/metrics"
 	"postino/shared/operator"
 	"postino/shared/push"
 	"postino/shared/telemetry"
@@ -54,16 +55,16 @@ func (l deliveryLog) Logged(_ context.Context, f operator.Filter) ([]push.Delive
 }
 
 // gauges are what a scrape of the metrics asks.
-func (h *Host) gauges() telemetry.Gauges {
-	return telemetry.Gauges{
-		Queues: func() []telemetry.QueueDepth {
+func (h *Host) gauges() metrics.Gauges {
+	return metrics.Gauges{
+		Queues: func() []metrics.QueueDepth {
 			infos, err := h.stack.Queue.List(context.Background())
 			if err != nil {
 				return nil
 			}
-			out := make([]telemetry.QueueDepth, len(infos))
+			out := make([]metrics.QueueDepth, len(infos))
 			for i, n := range infos {
-				out[i] = telemetry.QueueDepth{Queue: n.Name, Visible: n.Visible, InFlight: n.InFlight, Delayed: n.Delayed}
+				out[i] = metrics.QueueDepth{Queue: n.Name, Visible: n.Visible, InFlight: n.InFlight, Delayed: n.Delayed}
 			}
 			return out
 		},

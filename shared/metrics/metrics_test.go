@@ -1,15 +1,18 @@
-package telemetry
+package metrics
 
 import (
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"postino/shared/pipeline"
+	"postino/shared/pipeline/pipelinetest"
 	"postino/shared/push"
 )
 
@@ -31,37 +34,43 @@ func ours(text string) string {
 }
 
 func TestEveryEventIsCounted(t *testing.T) {
-	m := NewMetrics(Gauges{
+	m := New(Gauges{
 		Queues: func() []QueueDepth {
 			return []QueueDepth{{Queue: "postino-retries", Visible: 1, InFlight: 2, Delayed: 3}, {Queue: "postino-attempts", Visible: 10}}
 		},
 		ThrottleBacklog: func() time.Duration { return 1500 * time.Millisecond },
 		LogDropped:      func() uint64 { return 7 },
 	})
-	for _, k := range kinds {
-		m.Observe(event(k))
+	for _, k := range pipelinetest.Kinds {
+		m.Observe(pipelinetest.Event(k))
 	}
 	failed := func(change func(*push.Attempt)) {
-		m.Observe(event(pipeline.EventRetry, func(e *pipeline.Event) { change(&e.Attempt) }))
+		m.Observe(pipelinetest.Event(pipeline.EventRetry, func(e *pipeline.Event) { change(&e.Attempt) }))
 	}
 	failed(func(a *push.Attempt) { a.Status, a.Fault = 0, "timeout" })
 	failed(func(a *push.Attempt) { a.Status = 429 })
 	failed(func(a *push.Attempt) { a.Class, a.Status = push.Permanent, 404 })
 	failed(func(a *push.Attempt) { a.Class, a.Status = push.Permanent, 999 })
-	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Attempt.Number, e.Due = 3, noon.Add(-12*time.Millisecond) }))
+	m.Observe(pipelinetest.Event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Attempt.Number, e.Due = 3, pipelinetest.Noon.Add(-12*time.Millisecond) }))
 	// A first attempt that waited for its throttle slot is no retry.
-	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Due = noon.Add(-time.Second) }))
-	m.Observe(event(pipeline.EventDead, func(e *pipeline.Event) { e.Refused = "the queue does not exist" }))
+	m.Observe(pipelinetest.Event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Due = pipelinetest.Noon.Add(-time.Second) }))
+	m.Observe(pipelinetest.Event(pipeline.EventDead, func(e *pipeline.Event) { e.Refused = "the queue does not exist" }))
 	// A first attempt after a redrive is no first delivery.
-	m.Observe(event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Generation = "g" }))
-	golden(t, "metrics.txt", ours(scrape(m)))
+	m.Observe(pipelinetest.Event(pipeline.EventDelivered, func(e *pipeline.Event) { e.Generation = "g" }))
+	want, err := os.ReadFile("testdata/metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), ours(scrape(m))); diff != "" {
+		t.Error(diff)
+	}
 	if !strings.Contains(scrape(m), "go_goroutines") || !strings.Contains(scrape(m), "process_cpu_seconds_total") {
 		t.Error("the runtime's and the process's metrics are missing")
 	}
 }
 
 func TestTheMetricsPassPrometheussOwnLinter(t *testing.T) {
-	m := NewMetrics(Gauges{
+	m := New(Gauges{
 		Queues: func() []QueueDepth { return []QueueDepth{{Queue: "q"}} }, ThrottleBacklog: func() time.Duration { return 0 }, LogDropped: func() uint64 { return 0 },
 	})
 	problems, err := promlint.New(strings.NewReader(scrape(m))).Lint()
@@ -71,22 +80,22 @@ func TestTheMetricsPassPrometheussOwnLinter(t *testing.T) {
 }
 
 func TestTwoServersInOneProcessDoNotShareMetrics(t *testing.T) {
-	a, b := NewMetrics(Gauges{}), NewMetrics(Gauges{})
-	a.Observe(event(pipeline.EventDead))
+	a, b := New(Gauges{}), New(Gauges{})
+	a.Observe(pipelinetest.Event(pipeline.EventDead))
 	if !strings.Contains(scrape(a), "postino_dead_lettered_total 1") || !strings.Contains(scrape(b), "postino_dead_lettered_total 0") {
 		t.Error("they share a registry")
 	}
 }
 
 func TestTheNumberOfSeriesIsBounded(t *testing.T) {
-	m := NewMetrics(Gauges{Queues: func() (all []QueueDepth) {
+	m := New(Gauges{Queues: func() (all []QueueDepth) {
 		for n := range 1000 {
 			all = append(all, QueueDepth{Queue: fmt.Sprintf("dead-%d", n), Visible: n})
 		}
 		return all
 	}})
 	for n := range 1000 {
-		m.Observe(event(pipeline.EventRetry, func(e *pipeline.Event) {
+		m.Observe(pipelinetest.Event(pipeline.EventRetry, func(e *pipeline.Event) {
 			e.Endpoint, e.TopicARN, e.Subscription = fmt.Sprintf("http://h%d/", n), fmt.Sprint(n), fmt.Sprint(n)
 			e.Attempt.Number, e.Attempt.Status, e.Attempt.Phase = n+1, n, fmt.Sprint(n)
 		}))
@@ -101,8 +110,8 @@ func TestTheNumberOfSeriesIsBounded(t *testing.T) {
 }
 
 func BenchmarkMetrics(b *testing.B) {
-	m := NewMetrics(Gauges{})
-	e := event(pipeline.EventRetry)
+	m := New(Gauges{})
+	e := pipelinetest.Event(pipeline.EventRetry)
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Observe(e)

@@ -1,4 +1,7 @@
-package telemetry
+// Package metrics counts what happens for Prometheus, which scrapes the embedded
+// server. On AWS package telemetry writes metrics instead; the two are apart so that
+// the functions carry no Prometheus.
+package metrics
 
 import (
 	"net/http"
@@ -34,9 +37,9 @@ var (
 	latenessBuckets = []float64{.001, .005, .01, .02, .05, .1, .5, 1, 5, 15, 60, 300, 900, 3600}
 )
 
-// NewMetrics makes the metrics and their registry, the Go runtime's and the
+// New makes the metrics and their registry, the Go runtime's and the
 // process's own among them.
-func NewMetrics(g Gauges) *Metrics {
+func New(g Gauges) *Metrics {
 	m := &Metrics{
 		registry:   prometheus.NewRegistry(),
 		published:  counter("published_total", "Messages accepted."),
@@ -119,7 +122,7 @@ func (m *Metrics) Observe(e pipeline.Event) {
 }
 
 func (m *Metrics) attempt(e pipeline.Event) {
-	if !attempted(e) {
+	if !e.Attempted() {
 		return
 	}
 	if d := m.duration[e.Attempt.Class]; d != nil {
@@ -128,7 +131,7 @@ func (m *Metrics) attempt(e pipeline.Event) {
 	if e.Kind != pipeline.EventDelivered {
 		m.failed.WithLabelValues(string(e.Attempt.Class), cause(e)).Inc()
 	}
-	if d, ok := lateness(e); ok && e.Attempt.Number > 1 {
+	if d, ok := e.Lateness(); ok && e.Attempt.Number > 1 {
 		m.late.Observe(d.Seconds())
 	}
 }
