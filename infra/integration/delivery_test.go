@@ -133,7 +133,7 @@ func TestADeadLetterWithoutAUsableQueueGoesToTheInstallationsOwn(t *testing.T) {
 		refused    string
 	}{
 		"no policy":         {nil, ""},
-		"the queue is gone": {redrive("arn:aws:sqs:us-east-1:000000000000:no-such-queue"), "does not exist"},
+		"the queue is gone": {redrive("arn:aws:sqs:us-east-1:000000000000:it-no-such-queue"), "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, e := deployed(t), listen(t)

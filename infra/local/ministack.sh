@@ -3,8 +3,10 @@
 #
 #   infra/local/ministack.sh start [PORT]   start (again: nothing to do); prints the endpoint
 #   infra/local/ministack.sh stop  [PORT]   stop with everything it started
+#   infra/local/ministack.sh check [PORT]   fail when anything of it still runs
 #   infra/local/ministack.sh reset [PORT]   forget all resources and stop functions
 #   infra/local/ministack.sh env   [PORT]   the variables that point an SDK at it
+#   infra/local/ministack.sh calls [PORT]   the file in which functions' calls are recorded
 #
 # PORT is 4566 unless given. State is in memory; two ports are two separate ones.
 set -euo pipefail
@@ -18,53 +20,59 @@ url=http://127.0.0.1:$port
 run=$root/.cache/ministack-run/$port
 pidfile=$run/pid
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 [[ $port =~ ^[0-9]+$ ]] || usage
 
-healthy() { curl -sf -m 2 "$url/_ministack/health" >/dev/null 2>&1; }
+# request METHOD PATH succeeds when the emulator answers 200 within ten seconds.
+request() {
+  local status
+  exec 3<>"/dev/tcp/127.0.0.1/$port" || return 1
+  printf '%s %s HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n' "$1" "$2" >&3
+  read -r -t 10 status <&3 || status=
+  exec 3<&-
+  [[ $status == *" 200"* ]]
+} 2>/dev/null
+
+healthy() { request GET /_ministack/health; }
 
 # ours prints the running emulator's pid. The command line is compared because a
 # pid may have been given to somebody else since.
 ours() {
-  local pid
+  local pid line
   pid=$(cat "$pidfile" 2>/dev/null) || return 1
-  [[ $(ps -o command= -p "$pid" 2>/dev/null) == *ministack* ]] || return 1
+  line=$({ tr '\0' ' ' <"/proc/$pid/cmdline" || ps -o command= -p "$pid"; } 2>/dev/null) || return 1
+  [[ $line == *ministack* ]] || return 1
   echo "$pid"
 }
 
-install() {
-  [[ -f $venv/.version && $(<"$venv/.version") == "$VERSION" ]] && return
-  echo "installing MiniStack $VERSION into $venv (about 80 s, 380 MB)" >&2
-  "${PYTHON:-python3}" -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "ministack[full]==$VERSION" >&2
-  echo "$VERSION" >"$venv/.version"
+# started prints the pids of everything that start has started and that still
+# runs: what has the run folder in its environment, which functions inherit, or
+# where environments cannot be seen, what is in the emulator's process group.
+started() {
+  if [[ -d /proc/self ]]; then
+    { grep -lszxF "TMPDIR=$run/tmp" /proc/[0-9]*/environ || true; } | cut -d/ -f3
+  elif [[ -f $pidfile ]]; then
+    ps -A -o pid=,pgid= | awk -v group="$(<"$pidfile")" '$2 == group { print $1 }'
+  fi
 }
 
-# start runs the emulator in a process group of its own, so that stop finds all its
-# functions' processes, and in a clean environment, which those inherit. The
-# wrapper lets schedules fire within half a second instead of ten, and keeps
-# connections open: its server would close each after 1,000 requests, in the
-# middle of one, and SDKs then send that twice.
+# start runs the emulator in a clean environment, which functions inherit.
 start() {
   if ours >/dev/null; then
     healthy && { echo "$url"; return; }
     stop
   fi
   if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-    echo "port $port is taken by something that this script did not start" >&2
+    echo "port $port is taken by something that this script did not start: choose another, LOCAL_AWS_PORT=4600 say" >&2
     exit 1
   fi
-  install
+  "$root/infra/local/venv.sh" "$venv" "$VERSION" "MiniStack $VERSION (about 80 s, 380 MB)" "ministack[full]==$VERSION"
   mkdir -p "$run/tmp"
+  : >"$run/calls"
   env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 \
-    BIND_HOST=127.0.0.1 GATEWAY_PORT="$port" AWS_ENDPOINT_URL="$url" IOT_MTLS_ENABLED=0 \
-    "$venv/bin/python" -c '
-import os
-if os.getpgrp() != os.getpid(): os.setsid()
-import ministack.services.scheduler as s; s._SCHEDULE_TICK_INTERVAL = 0.5
-from hypercorn.config import Config; Config.keep_alive_max_requests = 1 << 40; Config.keep_alive_timeout = 120
-from ministack.app import main; main()' </dev/null >"$run/log" 2>&1 &
+    BIND_HOST=127.0.0.1 GATEWAY_PORT="$port" AWS_ENDPOINT_URL="$url" IOT_MTLS_ENABLED=0 AUTH=true \
+    POSTINO_CALLS="$run/calls" "$venv/bin/python" "$root/infra/local/emulator.py" </dev/null >"$run/log" 2>&1 &
   echo $! >"$pidfile"
   for _ in $(seq 300); do
     healthy && { echo "$url"; return; }
@@ -77,25 +85,42 @@ from ministack.app import main; main()' </dev/null >"$run/log" 2>&1 &
   exit 1
 }
 
-# stop resets first: a function that is busy would outlive the emulator.
+# stop resets first, so that functions end what they are at; one that is busy
+# would outlive the emulator all the same.
 stop() {
   local pid
   if pid=$(ours); then
-    curl -sf -m 10 -X POST "$url/_ministack/reset" >/dev/null 2>&1 || true
+    request POST /_ministack/reset || true
     kill -TERM "$pid" 2>/dev/null || true
     for _ in $(seq 100); do
       ours >/dev/null || break
       sleep 0.1
     done
-    kill -KILL -- "-$pid" 2>/dev/null || true # what is left of its group
   fi
+  for pid in $(started); do
+    kill -KILL "$pid" 2>/dev/null || true
+  done
   rm -rf "$run"
+}
+
+# check waits a moment, for processes that have been killed and not yet gone.
+check() {
+  local left
+  for _ in $(seq 50); do
+    left=$(started)
+    [[ -z $left ]] && return
+    sleep 0.1
+  done
+  echo "these processes were left behind by the emulator on port $port:" $left >&2
+  exit 1
 }
 
 case $command in
   start) start ;;
   stop) stop ;;
-  reset) curl -sf -m 30 -X POST "$url/_ministack/reset" >/dev/null ;;
+  check) check ;;
+  reset) request POST /_ministack/reset ;;
+  calls) echo "$run/calls" ;;
   env)
     echo "export AWS_ENDPOINT_URL=$url AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1"
     ;;

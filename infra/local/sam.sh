@@ -19,6 +19,9 @@ url=http://127.0.0.1:$port
 stack=postino
 # Endpoints on this host are for this stack only: AWS has nothing of its own there.
 networks=127.0.0.0/8
+# Any queue of the emulated account may be a subscriber's dead-letter queue, unless
+# the tests, which make their own, say which.
+queues=${DEAD_LETTER_QUEUE_ARNS:-arn:aws:sqs:us-east-1:000000000000:*}
 events=arn:aws:sns:us-east-1:000000000000:events
 
 usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
@@ -26,11 +29,7 @@ usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 [[ $port =~ ^[0-9]+$ ]] || usage
 
 install() {
-  [[ -f $venv/.version && $(<"$venv/.version") == "$VERSION" ]] && return
-  echo "installing SAM CLI $VERSION into $venv (about 95 s, 340 MB)" >&2
-  "${PYTHON:-python3}" -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "aws-sam-cli==$VERSION" >&2
-  echo "$VERSION" >"$venv/.version"
+  "$root/infra/local/venv.sh" "$venv" "$VERSION" "SAM CLI $VERSION (about 95 s, 340 MB)" "aws-sam-cli==$VERSION"
 }
 
 # sam runs without this machine's own AWS settings, lest anything reach an account.
@@ -58,7 +57,8 @@ for o in json.load(sys.stdin):
 # deploy is quiet unless it fails; the parameters are "Name=Value" words.
 deploy() {
   local log=$root/.cache/ministack-run/$port/deploy.log
-  if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" Unauthenticated=yes Trace=yes "$@" >"$log" 2>&1; then
+  if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "DeadLetterQueueArns=$queues" \
+    Unauthenticated=yes Trace=yes "$@" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
   fi
