@@ -256,6 +256,7 @@ func TestTheQueueFunctionsAnswerTheirBatches(t *testing.T) {
 		"deliver-sqs.json": "deliver", "deliver-sqs-batch-with-poison.json": "deliver", "deliver-retry.json": "deliver",
 		"deliver-confirmation.json": "deliver", "fanout-sqs.json": "fanout", "redrive-sqs.json": "redrive",
 		"redrive-sqs-raw.json": "redrive", "redrive-sqs-failed-jobs.json": "redrive",
+		"redrive-sqs-failed-invocations.json": "redrive",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

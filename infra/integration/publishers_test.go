@@ -119,6 +119,7 @@ func TestEveryEventFixtureIsAnsweredByItsFunction(t *testing.T) {
 		"redrive-sqs.json":                       `{"batchItemFailures":[]}`, // their subscriptions do not exist: they go to DeadLetterQueue
 		"redrive-sqs-raw.json":                   `{"batchItemFailures":[]}`,
 		"redrive-sqs-failed-jobs.json":           `{"batchItemFailures":[]}`,
+		"redrive-sqs-failed-invocations.json":    `{"batchItemFailures":[]}`,
 	}
 	if _, err := s.sns.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("events")}); err != nil {
 		t.Fatal(err)

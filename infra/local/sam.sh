@@ -23,6 +23,7 @@ networks=127.0.0.0/8
 # the tests, which make their own, say which.
 queues=${DEAD_LETTER_QUEUE_ARNS:-arn:aws:sqs:us-east-1:000000000000:*}
 events=arn:aws:sns:us-east-1:000000000000:events
+pattern='{"source":["postino.sample"]}'
 
 usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
@@ -58,7 +59,7 @@ for o in json.load(sys.stdin):
 deploy() {
   local log=$root/.cache/ministack-run/$port/deploy.log
   if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "DeadLetterQueueArns=$queues" \
-    Unauthenticated=yes Trace=yes "$@" >"$log" 2>&1; then
+    "EventPattern=$pattern" ProtectTable=false Unauthenticated=yes Trace=yes "$@" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
   fi

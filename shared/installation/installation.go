@@ -79,8 +79,10 @@ func New(c config.Config, a Adapters) Functions {
 	redrive := &pipeline.Redrive{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now, MaxRedrives: c.MaxRedrives}
 	api := &snsapi.API{Directory: a.Store, Publisher: publish, Region: c.Region, Account: c.Account,
 		Reserved: c.Queues.Working, Certificate: certificate, Now: time.Now, Random: rand.Reader, Log: a.Log}
+	handler := lambdaio.PublishHandler{API: api, Publisher: publish, Refuse: api.Refuse, EventTopic: c.EventTopicARN, Log: a.Log}
+	redrive.Republisher = handler
 	return Functions{
-		Publish:  lambdaio.PublishHandler{API: api, Publisher: publish, Refuse: api.Refuse, EventTopic: c.EventTopicARN, Log: a.Log},
+		Publish:  handler,
 		Fanout:   lambdaio.BatchHandler{Process: fanout.Handle, Log: a.Log},
 		Deliver:  lambdaio.BatchHandler{Process: deliver.Handle, Log: a.Log},
 		Redrive:  lambdaio.BatchHandler{Process: redrive.Handle, Log: a.Log},

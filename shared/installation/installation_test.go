@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,6 +185,28 @@ func TestEventTopicARNReachesThePublishFunction(t *testing.T) {
 		if jobs := i.stack.Queue.Ready(i.c.Queues.Attempt); (err == nil) != taken || (jobs == 1) != taken {
 			t.Errorf("with event topic %q: %v, %d jobs", arn, err, jobs)
 		}
+	}
+}
+
+func TestRedrivePublishesAFailedInvocationUnderTheMessageIDItWouldHaveHad(t *testing.T) {
+	const event = `{"version":"0","id":"6a7e8feb-b491-4cf7-a9f1-bf3703467718","detail-type":"x","source":"s","detail":{"a":1}}`
+	i := install(t, func(c *config.Config) { c.EventTopicARN = topic })
+	i.subscribe(1, "http://a.example.com/")
+	if _, err := i.Publish.Handle(t.Context(), []byte(event)); err != nil {
+		t.Fatal(err)
+	}
+	record := `{"version":"1.0","requestContext":{"requestId":"r","condition":"RetriesExhausted"},"requestPayload":` + strings.ReplaceAll(event, `":`, `" : `) + `}`
+	if err := i.Redriver.Send(t.Context(), pipeline.Record{ID: "1", Body: record, Queue: i.c.Queues.Failed}, false); err != nil {
+		t.Fatal(err)
+	}
+	in, err := i.stack.Queue.Receive(t.Context(), i.c.Queues.Attempt, 10, time.Minute, 0)
+	if err != nil || len(in) != 2 {
+		t.Fatalf("%d jobs, %v", len(in), err)
+	}
+	first, err1 := push.DecodeJob(in[0].Body)
+	again, err2 := push.DecodeJob(in[1].Body)
+	if err1 != nil || err2 != nil || first.Message.ID != again.Message.ID {
+		t.Errorf("messages %s and %s, %v %v", first.Message.ID, again.Message.ID, err1, err2)
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 
 // DirectPublish is the payload of a direct invoke of the publish function. Its
 // members mean what the parameters of SNS's Publish mean; with Entries it is a
-// PublishBatch and the message stands in the entries alone.
+// PublishBatch and the message stands in the entries alone. An asynchronous invoke
+// shows its answer to nobody, so its entries that fail are noticed by nobody: send
+// one message with each.
 type DirectPublish struct {
 	TopicARN string `json:"topicArn"`
 	DirectMessage
@@ -79,7 +81,8 @@ type BatchFailure struct {
 	SenderFault bool      `json:"senderFault"`
 }
 
-func (h PublishHandler) publishDirect(ctx context.Context, raw json.RawMessage) (any, error) {
+// publishDirect names what it publishes after the invocation.
+func (h PublishHandler) publishDirect(ctx context.Context, raw json.RawMessage, invocation string) (any, error) {
 	var d DirectPublish
 	if err := strict(raw, &d); err != nil {
 		return nil, push.Errorf(push.CodeValidationError, "The direct publish cannot be read: %s", jsonProblem(err))
@@ -87,7 +90,7 @@ func (h PublishHandler) publishDirect(ctx context.Context, raw json.RawMessage) 
 	if _, err := push.ParseARN(d.TopicARN); err != nil {
 		return nil, push.Invalid("TopicArn Reason: %s", err)
 	}
-	request := pipeline.PublishRequest{TopicARN: d.TopicARN, Invocation: invocation(ctx)}
+	request := pipeline.PublishRequest{TopicARN: d.TopicARN, Invocation: invocation}
 	if d.Entries == nil {
 		p, err := d.publication("")
 		if err != nil {
@@ -158,10 +161,17 @@ func (h PublishHandler) failure(ctx context.Context, id string, err error) Batch
 
 // invocation names the invoke across Lambda's own retries: an asynchronous invoke
 // keeps its request id when it is tried again, so it publishes the same message
-// ids again.
-func invocation(ctx context.Context) string {
-	if lc, ok := lambdacontext.FromContext(ctx); ok && lc.AwsRequestID != "" {
-		return "lambda:" + lc.AwsRequestID
+// ids again. "" when there is no request id.
+func invocation(requestID string) string {
+	if requestID == "" {
+		return ""
+	}
+	return "lambda:" + requestID
+}
+
+func requestID(ctx context.Context) string {
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		return lc.AwsRequestID
 	}
 	return ""
 }

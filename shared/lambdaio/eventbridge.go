@@ -37,7 +37,7 @@ func (h PublishHandler) publishEvent(ctx context.Context, raw json.RawMessage) (
 		invocation += ":" + replay.Name
 	}
 	return h.publishOne(ctx, pipeline.PublishRequest{
-		TopicARN: h.EventTopic, Invocation: invocation,
+		TopicARN: h.EventTopic, Invocation: invocation, Event: true,
 		Entries: []push.Publication{{Message: string(raw)}},
 	})
 }

@@ -72,7 +72,7 @@ var publishCases = map[string]func(t *testing.T, answer any, api *fakeAPI, publi
 	"publish-eventbridge.json": func(t *testing.T, answer any, _ *fakeAPI, publisher *fakePublisher) {
 		raw := readFixture(t, "publish-eventbridge.json")
 		wantsCalls(t, publisher, pipeline.PublishRequest{
-			TopicARN: topicARN, Invocation: "eventbridge:17793124-05d4-b198-2fde-7ededc63b103",
+			TopicARN: topicARN, Invocation: "eventbridge:17793124-05d4-b198-2fde-7ededc63b103", Event: true,
 			Entries: []push.Publication{{Message: string(raw)}},
 		})
 		if d := cmp.Diff(any(PublishAnswer{"m-0"}), answer); d != "" {
@@ -109,6 +109,24 @@ var batchCases = map[string][]func(t *testing.T, r pipeline.Record){
 			cmp.Equal(r.Attributes[1:], []push.Attribute{{Name: "digest", Type: "Binary", Value: "AP8QIA=="}, {Name: "kind", Type: "String", Value: "paid"}})
 	})},
 	"redrive-sqs-failed-jobs.json": {job(2, "backoff", push.Notification), nil},
+	"redrive-sqs-failed-invocations.json": {
+		failed("lambda:3a1f8c64-5d1f-4b6e-8a3c-5f0b1f0d9e77"),
+		failed("eventbridge:17793124-05d4-b198-2fde-7ededc63b103"),
+		failed("eventbridge:17793124-05d4-b198-2fde-7ededc63b103"),
+	},
+}
+
+// failed checks that a failed invocation is published under the given name.
+func failed(invocation string) func(*testing.T, pipeline.Record) {
+	return func(t *testing.T, r pipeline.Record) {
+		h, api, publisher := newHandler()
+		if err := h.Republish(t.Context(), r); err != nil || len(api.requests) != 0 || len(publisher.calls) != 1 {
+			t.Fatalf("%v after %d publishes", err, len(publisher.calls))
+		}
+		if got := publisher.calls[0]; got.Invocation != invocation || got.TopicARN != topicARN {
+			t.Errorf("published as %+v", got)
+		}
+	}
 }
 
 func TestEveryEventFixtureIsAnsweredByItsFunction(t *testing.T) {

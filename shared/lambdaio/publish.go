@@ -79,7 +79,7 @@ func (h PublishHandler) dispatch(ctx context.Context, raw json.RawMessage) (any,
 	case isEvent && !isURL && !isDirect:
 		return h.publishEvent(ctx, raw)
 	case isDirect && !isURL && !isEvent:
-		return h.publishDirect(ctx, raw)
+		return h.publishDirect(ctx, raw, invocation(requestID(ctx)))
 	default:
 		return nil, push.Errorf(push.CodeValidationError, "The event is no Function URL request (requestContext), EventBridge event (detail-type) or direct publish (topicArn).")
 	}

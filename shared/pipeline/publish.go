@@ -20,7 +20,8 @@ type Publish struct {
 	Directory Directory
 	Queues    Queues
 	Names     QueueNames
-	Signer    Signer
+	// Signer may be nil: Deliver signs what comes to it unsigned.
+	Signer Signer
 	// Health, when the process also delivers, sends the first attempts of
 	// sick subscriptions straight to the retry lane. May be nil.
 	Health   *Health
@@ -119,13 +120,16 @@ func totalSize(entries []push.Publication) (n int) {
 }
 
 // messageID is the same for a client's own retries of one call: derived from
-// the call's invocation id, the entry and its content.
+// the call's invocation id, the entry and, unless it is an event, its content.
 func (p *Publish) messageID(r PublishRequest, e push.Publication) string {
 	if r.Invocation == "" {
 		return p.NewID()
 	}
 	sum := sha256.New()
 	parts := []string{r.TopicARN, r.Invocation, e.EntryID, e.Message, e.Structure}
+	if r.Event {
+		parts = parts[:3]
+	}
 	if e.Subject != nil {
 		parts = append(parts, "subject", *e.Subject)
 	}
@@ -152,7 +156,7 @@ type variant struct {
 func (p *Publish) variants(topic push.Topic, subs []push.Subscription, e push.Publication, id string, now time.Time) (map[push.Protocol]variant, error) {
 	needed := map[push.Protocol]bool{} // protocol → signed
 	for _, s := range subs {
-		needed[s.Protocol] = needed[s.Protocol] || !s.Raw
+		needed[s.Protocol] = p.Signer != nil && (needed[s.Protocol] || !s.Raw)
 	}
 	byBody := map[string]push.Signature{}
 	out := make(map[push.Protocol]variant, len(needed))

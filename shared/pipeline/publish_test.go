@@ -111,6 +111,41 @@ func TestAClientsRetryOfACallPublishesTheSameMessageIDs(t *testing.T) {
 	}
 }
 
+func TestAnEventsMessageIDDoesNotDependOnHowItIsWritten(t *testing.T) {
+	f := newFakes(1)
+	p := f.publish()
+	id := func(event, body string) string {
+		results, err := p.Publish(t.Context(), PublishRequest{TopicARN: topicA, Invocation: event, Event: true, Entries: one(body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results[0].MessageID
+	}
+	if id("e1", `{"a":1}`) != id("e1", `{ "a": 1 }`) || id("e1", `{"a":1}`) == id("e2", `{"a":1}`) {
+		t.Error("an event's message id follows from its bytes and not from its id")
+	}
+}
+
+func TestWithoutAKeyAMessageIsLeftToDeliverToSign(t *testing.T) {
+	f := newFakes(1)
+	p := f.publish()
+	p.Signer = nil
+	if _, err := p.Publish(t.Context(), PublishRequest{TopicARN: topicA, Entries: one("hello")}); err != nil {
+		t.Fatal(err)
+	}
+	j, out := f.onlyJob(t, crashNames.Attempt)
+	if j.Message.Signature.Value != "" {
+		t.Fatalf("signed by nobody: %+v", j.Message.Signature)
+	}
+	f.sent = nil
+	if failed := f.deliver().Handle(t.Context(), []Record{{ID: "1", Body: out.Body, Queue: crashNames.Attempt, ReceiveCount: 1}}); failed != nil || len(f.pushed) != 1 {
+		t.Fatalf("came back %v, %d pushes", failed, len(f.pushed))
+	}
+	if !strings.Contains(string(f.pushed[0].Body), `"Signature" : "`) || strings.Contains(string(f.pushed[0].Body), `"Signature" : ""`) {
+		t.Errorf("pushed without a signature: %s", f.pushed[0].Body)
+	}
+}
+
 func TestTopicsAboveTheInlineLimitGetOneFanOutPagePerMessage(t *testing.T) {
 	f := newFakes(5)
 	p := f.publish()

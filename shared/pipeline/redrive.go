@@ -25,6 +25,15 @@ type Redrive struct {
 	Now       func() time.Time
 	// MaxRedrives is how often one message is sent again without force.
 	MaxRedrives int
+	// Republisher takes what FailedJobsQueue holds beside jobs and pages: failed
+	// invocations of the publish function. May be nil.
+	Republisher Republisher
+}
+
+// Republisher publishes what a failed invocation was to publish, under the ids it
+// would have had. An *UnsendableError says that the record never will be.
+type Republisher interface {
+	Republish(ctx context.Context, r Record) error
 }
 
 // UnsendableError says why a letter cannot be sent again as it is.
@@ -91,8 +100,14 @@ func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
 
 // again returns a message of FailedJobsQueue to the queue it failed on: our own
 // failure, not an endpoint's, so the same attempt and the same page. Only that
-// queue is trusted to hold jobs; the body of a dead letter is a publisher's.
+// queue is trusted to hold jobs, and only where nothing but our own reason is
+// attached: the body of a dead letter is a publisher's, wherever a queue's own
+// redrive policy may have moved it, and always has attributes.
 func (v *Redrive) again(ctx context.Context, r Record) error {
+	if slices.ContainsFunc(r.Attributes, func(a push.Attribute) bool { return a.Name == DeadLetterAttribute || a.Name == RefusalAttribute }) ||
+		len(r.Attributes) >= maxQueueAttributes {
+		return &UnsendableError{"it is a dead letter and not one of Postino's own messages"}
+	}
 	j, err := push.DecodeJob(r.Body)
 	if err == nil {
 		j.Stumbles = 1 // it was in hand before, so even a first attempt is claimed
@@ -101,6 +116,9 @@ func (v *Redrive) again(ctx context.Context, r Record) error {
 	page, pageErr := decodePage(r.Body)
 	if pageErr == nil {
 		return v.Queues.Send(ctx, v.Names.Fanout, []Outgoing{page.outgoing()})[0]
+	}
+	if v.Republisher != nil {
+		return v.Republisher.Republish(ctx, r)
 	}
 	return &UnsendableError{"it is neither a job nor a fan-out page that this build reads: " + err.Error()}
 }

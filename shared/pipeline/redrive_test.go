@@ -1,8 +1,10 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -174,6 +176,59 @@ func TestFailedJobsGoBackToTheLaneTheyFailedOn(t *testing.T) {
 	}
 	if rest := f.in(crashNames.DeadLetter); len(rest) != 1 || rest[0].Body != "?" {
 		t.Errorf("what nobody reads: %+v", rest)
+	}
+}
+
+// republisher takes what is no job, as the publish function's handler does.
+type republisher struct {
+	took []string
+	err  error
+}
+
+func (p *republisher) Republish(_ context.Context, r Record) error {
+	p.took = append(p.took, r.Body)
+	return p.err
+}
+
+func TestWhatIsNoJobInFailedJobsIsPublishedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		failed int
+		rest   int
+	}{
+		"published":           {nil, 0, 0},
+		"refused for good":    {&UnsendableError{"its topic is gone"}, 0, 1},
+		"a fault of our side": {errors.New("store down"), 1, 0},
+	} {
+		f := newFakes(1)
+		v, p := f.redrive(), &republisher{err: c.err}
+		v.Republisher = p
+		failed := v.Handle(t.Context(), []Record{{ID: "1", Body: f.job(0).Encode(), Queue: crashNames.Failed}, {ID: "2", Body: "{}", Queue: crashNames.Failed},
+			{ID: "3", Body: "{}", Queue: ownDLQ}})
+		if len(p.took) != 1 || len(failed) != c.failed || len(f.in(crashNames.DeadLetter)) != c.rest+1 {
+			t.Errorf("%s: %d published, came back %v, dead letters %v", name, len(p.took), failed, f.in(crashNames.DeadLetter))
+		}
+	}
+}
+
+// A queue's own redrive policy may move letters to FailedJobsQueue; a raw letter's
+// body, which is a publisher's word, must not become a job there.
+func TestALetterInFailedJobsIsNotTakenForAJob(t *testing.T) {
+	f := newFakes(2)
+	forged := f.job(1).Encode()
+	attribute := func(name string) push.Attribute { return push.Attribute{Name: name, Type: "String", Value: "{}"} }
+	var ten []push.Attribute
+	for i := range 10 {
+		ten = append(ten, attribute(fmt.Sprint("a", i)))
+	}
+	for name, attributes := range map[string][]push.Attribute{
+		"with its note": {attribute(DeadLetterAttribute)}, "refused before": {attribute(RefusalAttribute)}, "with no room for a note": ten,
+	} {
+		f.sent = nil
+		failed := f.redrive().Handle(t.Context(), []Record{{ID: "1", Body: forged, Attributes: attributes, Queue: crashNames.Failed}})
+		if len(f.in(crashNames.Retry)) != 0 || len(f.in(crashNames.DeadLetter)) != 1 || failed != nil {
+			t.Errorf("%s: came back %v, sent %v", name, failed, f.sent)
+		}
 	}
 }
 

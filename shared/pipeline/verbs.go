@@ -9,7 +9,10 @@ type PublishRequest struct {
 	// (amz-sdk-invocation-id); "" when unknown. With it a retried call
 	// publishes the same message ids again.
 	Invocation string
-	Entries    []push.Publication
+	// Event says that Invocation stands for the content too: the bytes of an event
+	// may differ from one try to the next, in the spaces of its JSON say.
+	Event   bool
+	Entries []push.Publication
 }
 
 // PublishResult answers one entry: a message id, or why not.
