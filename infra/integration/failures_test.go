@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -188,8 +189,13 @@ func (s *stack) deadLetter(messageID string) sqstypes.Message {
 // redrive invokes the function on demand with a letter, as an event source would.
 func (s *stack) redrive(m sqstypes.Message) []events.SQSBatchItemFailure {
 	s.t.Helper()
+	return s.redriveFrom("DeadLetterQueueUrl", m)
+}
+
+func (s *stack) redriveFrom(queue string, m sqstypes.Message) []events.SQSBatchItemFailure {
+	s.t.Helper()
 	record := events.SQSMessage{MessageId: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, Attributes: m.Attributes,
-		EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:" + s.output("DeadLetterQueueUrl")[strings.LastIndexByte(s.output("DeadLetterQueueUrl"), '/')+1:],
+		EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:" + path.Base(s.output(queue)),
 		MessageAttributes: map[string]events.SQSMessageAttribute{}}
 	for name, a := range m.MessageAttributes {
 		record.MessageAttributes[name] = events.SQSMessageAttribute{DataType: *a.DataType, StringValue: a.StringValue}

@@ -23,7 +23,8 @@ networks=127.0.0.0/8
 # the tests, which make their own, say which.
 queues=${DEAD_LETTER_QUEUE_ARNS:-arn:aws:sqs:us-east-1:000000000000:*}
 events=arn:aws:sns:us-east-1:000000000000:events
-pattern='{"source":["postino.sample"]}'
+# In sam's own quoting.
+pattern='"{\"source\":[\"postino.sample\"]}"'
 
 usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
