@@ -32,6 +32,8 @@ require (
 
 require github.com/aws/aws-sdk-go-v2/service/iam v1.66.0
 
+require github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.92.2
+
 require (
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.27 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // indirect

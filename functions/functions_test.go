@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -277,50 +275,6 @@ func TestTheQueueFunctionsAnswerTheirBatches(t *testing.T) {
 			want := map[string]int{"deliver-sqs-batch-with-poison.json": 2}[name]
 			if function == "deliver" && (len(out.BatchItemFailures) != 0 || parked != want) {
 				t.Errorf("%d records come back and %d were parked, want 0 and %d", len(out.BatchItemFailures), parked, want)
-			}
-		})
-	}
-}
-
-// onAWS is what a function is told on AWS, with changes in pairs. Nothing listens
-// at its endpoint.
-func onAWS(changes ...string) map[string]string {
-	env := map[string]string{"POSTINO_TABLE": "postino", "POSTINO_SCHEDULE_GROUP": "postino", "POSTINO_SCHEDULE_ROLE": "arn:aws:iam::123456789012:role/send",
-		"POSTINO_FAILED_JOBS_QUEUE": queueARN("FailedJobsQueue"), "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
-		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-	for i := 0; i < len(changes); i += 2 {
-		env[changes[i]] = changes[i+1]
-	}
-	return env
-}
-
-func TestAFunctionThatCannotStartSaysWhyInOneLine(t *testing.T) {
-	bin := binaries(t)
-	for name, c := range map[string]struct {
-		change map[string]string
-		says   string
-	}{
-		"no public URL":     {map[string]string{"POSTINO_PUBLIC_URL": ""}, "POSTINO_PUBLIC_URL is not set"},
-		"a bad variable":    {map[string]string{"POSTINO_ACCOUNT": "1"}, "POSTINO_ACCOUNT"},
-		"no schedule group": {onAWS("POSTINO_SCHEDULE_GROUP", ""), "POSTINO_SCHEDULE_GROUP is not set"},
-		"no role":           {onAWS("POSTINO_SCHEDULE_ROLE", ""), "POSTINO_SCHEDULE_ROLE"},
-		"no AWS there":      {onAWS(), "DynamoDB cannot be reached: check AWS_ENDPOINT_URL"},
-		"no URL on AWS":     {onAWS("POSTINO_PUBLIC_URL", ""), "POSTINO_PUBLIC_URL is not set"},
-		"no data directory": {map[string]string{"POSTINO_DATA": "/proc/self/data"}, "cannot be used"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			env := environment(t.TempDir())
-			maps.Copy(env, c.change)
-			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "deliver"))
-			cmd.Env = append(os.Environ(), "AWS_LAMBDA_RUNTIME_API=127.0.0.1:1")
-			for name, value := range env {
-				cmd.Env = append(cmd.Env, name+"="+value)
-			}
-			var log bytes.Buffer
-			cmd.Stderr = &log
-			err := cmd.Run()
-			if cmd.ProcessState.ExitCode() != 1 || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), c.says) {
-				t.Errorf("%v, logged %s", err, log.String())
 			}
 		})
 	}

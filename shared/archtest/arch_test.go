@@ -51,7 +51,7 @@ var rules = []rule{
 	{"shared/operator", []string{"shared/push", "shared/pipeline"}, []string{"github.com/google/uuid"}},
 	{"shared/embedded", []string{"shared/push", "shared/crew", "shared/pipeline", "shared/lambdaio", "shared/operator", "shared/config", "shared/envelope", "shared/installation", "shared/signing"},
 		[]string{"github.com/aws/aws-lambda-go", "modernc.org/sqlite"}},
-	{"shared/aws", []string{"shared/push", "shared/pipeline", "shared/operator", "shared/config"},
+	{"shared/aws", []string{"shared/push", "shared/pipeline", "shared/operator", "shared/config", "shared/lambdaio"},
 		[]string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go", "github.com/google/uuid"}},
 	{"cmd", anything, anything},
 	{"functions", anything, anything},

@@ -41,6 +41,9 @@ var outputs = map[string]string{
 	"FailedJobsQueueUrl": "POSTINO_FAILED_JOBS_QUEUE",
 }
 
+// optional are outputs that a stack may lack.
+var optional = map[string]string{"EventTopicArn": "POSTINO_EVENT_TOPIC_ARN"}
+
 // own are the variables that an operator may set for his own machine: what they
 // say is done there and not by the functions.
 var own = []string{"POSTINO_MAX_REDRIVES", "POSTINO_INLINE_FANOUT"}
@@ -92,6 +95,9 @@ func describe(s types.Stack, name string, getenv func(string) string) (Deployed,
 			v = queue.String()
 		}
 		values[variable] = v
+	}
+	for output, variable := range optional {
+		values[variable] = known[output]
 	}
 	for _, variable := range own {
 		values[variable] = getenv(variable)

@@ -26,7 +26,7 @@ var outputs = map[string]string{
 	"EndpointUrl": "https://push.example.com", "TableName": "postino-Table-1",
 	"AttemptQueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/s-AttemptQueue-1", "RetryQueueUrl": "https://q/111122223333/s-RetryQueue-1",
 	"FanoutQueueUrl": "https://q/111122223333/s-FanoutQueue-1", "DeadLetterQueueUrl": "https://q/111122223333/s-DeadLetterQueue-1",
-	"FailedJobsQueueUrl": "http://127.0.0.1:4566/111122223333/s-FailedJobsQueue-1",
+	"FailedJobsQueueUrl": "http://127.0.0.1:4566/111122223333/s-FailedJobsQueue-1", "EventTopicArn": "arn:aws:sns:eu-west-1:111122223333:events",
 }
 
 // answer describes a stack, without the outputs left out.
@@ -58,7 +58,8 @@ func TestAStackSaysWhereItsThingsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Config
-	if c.Region != "eu-west-1" || c.Account != "111122223333" || c.Table != "postino-Table-1" || c.MaxRedrives != 7 || got.Endpoint != "https://push.example.com" {
+	if c.Region != "eu-west-1" || c.Account != "111122223333" || c.Table != "postino-Table-1" || c.MaxRedrives != 7 || got.Endpoint != "https://push.example.com" ||
+		c.EventTopicARN != "arn:aws:sns:eu-west-1:111122223333:events" {
 		t.Errorf("got %+v", got)
 	}
 	const at = "arn:aws:sqs:eu-west-1:111122223333:s-"

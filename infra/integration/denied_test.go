@@ -1,0 +1,217 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// deny forbids a function an action, and gives the way back, which the end of the
+// test takes too.
+func (s *stack) deny(function, action string) (restore func()) {
+	s.t.Helper()
+	c, err := find()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	f, err := s.lambda.GetFunctionConfiguration(s.t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(s.output(function + "FunctionName"))})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client, name := iam.NewFromConfig(c), "test-denies-"+strings.ReplaceAll(action, ":", "-")
+	role := (*f.Role)[strings.LastIndexByte(*f.Role, '/')+1:]
+	_, err = client.PutRolePolicy(s.t.Context(), &iam.PutRolePolicyInput{RoleName: &role, PolicyName: &name,
+		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"` + action + `","Resource":"*"}]}`)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	allowed := false
+	restore = func() {
+		if allowed {
+			return
+		}
+		allowed = true
+		if _, err := client.DeleteRolePolicy(context.Background(), &iam.DeleteRolePolicyInput{RoleName: &role, PolicyName: &name}); err != nil {
+			s.t.Error(err)
+		}
+	}
+	s.t.Cleanup(restore)
+	return restore
+}
+
+// logged waits for a line in a function's log, not older than since, that says all
+// of parts.
+func (s *stack) logged(function string, since time.Time, parts ...string) {
+	s.t.Helper()
+	c, err := find()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	group := "/postino/" + s.name + "/" + strings.ToLower(function)
+	var last string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
+		out, err := cloudwatchlogs.NewFromConfig(c).FilterLogEvents(s.t.Context(), &cloudwatchlogs.FilterLogEventsInput{LogGroupName: &group, StartTime: aws.Int64(since.UnixMilli())})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, e := range out.Events {
+			last = *e.Message
+			missing := false
+			for _, p := range parts {
+				missing = missing || !strings.Contains(last, p)
+			}
+			if !missing {
+				return
+			}
+		}
+	}
+	s.t.Errorf("%s logged nothing that says %q; its last line is %s", function, parts, last)
+}
+
+func TestDeliverWithoutAPermissionNamesItAndLosesNothing(t *testing.T) {
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, policy(3, 1))
+	s.visibility("AttemptQueueUrl", "2")
+	e.answer(http.StatusServiceUnavailable, http.StatusOK)
+	since := time.Now()
+	restore := s.deny("Deliver", "sqs:SendMessage")
+	id := s.publish(topic, "denied")
+	s.logged("Deliver", since, "sqs:SendMessage", "missing")
+	restore()
+	for range 2 { // the failed attempt cannot be followed by another before, and may be made again
+		if p := e.next(); p.MessageId != id {
+			t.Errorf("pushed was %s", p.body)
+		}
+	}
+}
+
+func TestPublishWithoutAPermissionRefusesAndNamesIt(t *testing.T) {
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, nil)
+	since := time.Now()
+	restore := s.deny("Publish", "sqs:SendMessage")
+	if out, err := s.sns.Publish(t.Context(), &sns.PublishInput{TopicArn: &topic, Message: aws.String("denied")}); err == nil {
+		t.Errorf("accepted as %s, and stored nowhere", *out.MessageId)
+	}
+	s.logged("Publish", since, "sqs:SendMessage", "missing")
+	restore()
+	if id := s.publish(topic, "allowed"); e.next().MessageId != id {
+		t.Error("another message was pushed")
+	}
+}
+
+func TestFanoutWithoutAPermissionNamesItAndTheBatchComesBack(t *testing.T) {
+	s := deployed(t)
+	since := time.Now()
+	s.deny("Fanout", "dynamodb:GetItem")
+	body, _ := s.invoke("Fanout", fixture(t, "fanout-sqs.json"))
+	var in events.SQSEvent
+	var out events.SQSEventResponse
+	if json.Unmarshal(fixture(t, "fanout-sqs.json"), &in) != nil || json.Unmarshal(body, &out) != nil || len(out.BatchItemFailures) != len(in.Records) {
+		t.Errorf("answered is %s", body)
+	}
+	s.logged("Fanout", since, "dynamodb:GetItem", "missing")
+}
+
+func TestRedriveWithoutAPermissionNamesItAndTheLetterStays(t *testing.T) {
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, policy(0, 1))
+	e.answer(http.StatusForbidden, http.StatusOK)
+	id := s.publish(topic, "denied")
+	e.next()
+	letter := s.deadLetter(id)
+	since := time.Now()
+	restore := s.deny("Redrive", "dynamodb:GetItem")
+	if failed := s.redrive(letter); len(failed) != 1 || failed[0].ItemIdentifier != *letter.MessageId {
+		t.Errorf("came back: %+v", failed)
+	}
+	s.logged("Redrive", since, "dynamodb:GetItem", "missing")
+	restore()
+	if failed := s.redrive(letter); len(failed) != 0 || e.next().MessageId != id {
+		t.Errorf("came back: %+v", failed)
+	}
+}
+
+// A page that is none, in the queue of pages.
+func TestAPageThatCannotBeReadIsParked(t *testing.T) {
+	s := deployed(t)
+	garbage := "no page " + t.Name()
+	s.send("FanoutQueueUrl", garbage)
+	parked := s.takeFrom(s.output("FailedJobsQueueUrl"), func(m sqstypes.Message) bool { return *m.Body == garbage })
+	if a, ok := parked.MessageAttributes["Reason"]; !ok || *a.StringValue == "" {
+		t.Errorf("it carries no reason: %v", parked.MessageAttributes)
+	}
+}
+
+// A page that Fanout failed at for good is worked off once it is redriven.
+func TestAFailedPageIsTakenUpAgain(t *testing.T) {
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, nil)
+	var in events.SQSEvent
+	if err := json.Unmarshal(fixture(t, "fanout-sqs.json"), &in); err != nil {
+		t.Fatal(err)
+	}
+	var page map[string]any
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(in.Records[0].Body, "arn:aws:sns:us-east-1:123456789012:orders", topic)), &page); err != nil {
+		t.Fatal(err)
+	}
+	delete(page, "after")
+	body, err := json.Marshal(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := s.redriveFrom("FailedJobsQueueUrl", sqstypes.Message{MessageId: aws.String("1"), ReceiptHandle: aws.String("1"), Body: aws.String(string(body))})
+	if p := e.next(); len(failed) != 0 || p.TopicArn != topic {
+		t.Errorf("came back %v, pushed was %s", failed, p.body)
+	}
+}
+
+func TestTopicsAndSubscriptionsAreListed(t *testing.T) {
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	subscription := s.subscribe(topic, e, nil)
+	topics, found := sns.NewListTopicsPaginator(s.sns, &sns.ListTopicsInput{}), 0
+	for topics.HasMorePages() {
+		page, err := topics.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range page.Topics {
+			if *one.TopicArn == topic {
+				found++
+			}
+		}
+	}
+	subscriptions := sns.NewListSubscriptionsPaginator(s.sns, &sns.ListSubscriptionsInput{})
+	for subscriptions.HasMorePages() {
+		page, err := subscriptions.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range page.Subscriptions {
+			if *one.SubscriptionArn == subscription && *one.Endpoint == e.url {
+				found++
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d of the topic and its subscription were listed", found)
+	}
+}
