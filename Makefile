@@ -12,7 +12,7 @@ LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 
-.PHONY: coldstart help build run test unit race fuzz lint bench bench-quick validators sdktest clean
+.PHONY: help build run test unit race fuzz lint bench bench-quick validators sdktest coldstart local-aws local-aws-down integration deploy clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -27,7 +27,8 @@ LISTEN ?= 127.0.0.1:4575
 run: build ## serve on LISTEN (127.0.0.1:4575) with a demonstration; Ctrl-C stops it
 	@exec bin/postino serve --demo --data data --listen $(LISTEN)
 
-test: lint race sdktest validators ## everything CI runs: lint, unit tests under the race detector, real SDKs, signatures
+test: ## everything CI runs: lint, unit tests under the race detector, real SDKs, signatures, the deployed stack
+	@GO='$(GO)' PYTHON='$(PYTHON)' MAKE='$(MAKE)' infra/test.sh $(TEST_AWS_PORT) lint race sdktest validators
 	@echo "postino: all tests passed"
 
 # These packages' tests run the go command, whose inputs the test cache does not
@@ -49,9 +50,11 @@ else
 	CGO_ENABLED=1 $(GO) test -race -count=1 $(FRESH_PACKAGES)
 endif
 
-lint: $(LINT) ## go vet, golangci-lint
+lint: $(LINT) ## go vet, golangci-lint, and cfn-lint for the template
 	$(GO) vet ./...
+	$(GO) vet -tags integration ./infra/...
 	$(LINT) run --allow-parallel-runners ./...
+	PYTHON='$(PYTHON)' infra/local/sam.sh lint
 
 $(LINT):
 	@mkdir -p $(CACHE)/bin
@@ -101,16 +104,18 @@ local-aws-down: ## stop it with everything it started
 	@infra/local/sam.sh down $(LOCAL_AWS_PORT)
 
 # A port of its own: a stack that somebody works with stays as it is.
-integration: LOCAL_AWS_PORT = 4567
-integration: ## deploy to emulated AWS, test the stack from outside, stop it (3 minutes)
-	@set -e; trap 'infra/local/sam.sh down $(LOCAL_AWS_PORT)' EXIT; \
-	environment=$$(PYTHON='$(PYTHON)' infra/local/sam.sh up $(LOCAL_AWS_PORT)); eval "$$environment"; \
-	$(GO) test -count=1 -tags integration ./infra/integration/
+TEST_AWS_PORT ?= 4567
+integration: ## deploy to emulated AWS, test the stack from outside, stop it (4 minutes)
+	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/integration.sh $(TEST_AWS_PORT)
 
 # Wants make local-aws first: the functions get the variables of that stack.
 coldstart: ## measure how long the functions take to start; rewrites docs/cold-start.md
 	@set -e; environment=$$(infra/local/sam.sh env $(LOCAL_AWS_PORT)); eval "$$environment"; \
 	$(GO) run ./infra/coldstart -markdown docs/cold-start.md
+
+# PARAMETERS comes through the environment, where its quotes stay what they are.
+deploy: ## build and deploy into your AWS account: STACK=postino REGION=… PARAMETERS="Name=Value …"
+	@PYTHON='$(PYTHON)' MAKE='$(MAKE)' STACK='$(STACK)' REGION='$(REGION)' infra/deploy.sh
 
 clean: ## remove what the build made
 	rm -rf bin $(CACHE)

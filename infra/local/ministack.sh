@@ -111,7 +111,7 @@ check() {
     [[ -z $left ]] && return
     sleep 0.1
   done
-  echo "these processes were left behind by the emulator on port $port:" $left >&2
+  echo "these processes were left behind by the emulator on port $port: ${left//$'\n'/ }" >&2
   exit 1
 }
 

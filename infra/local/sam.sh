@@ -6,6 +6,8 @@
 #   infra/local/sam.sh down [PORT]   stop the emulator and with it the stack
 #   infra/local/sam.sh env  [PORT]   export lines for a stack that is up
 #   infra/local/sam.sh sam  [PORT] ARGUMENTS...   run sam against the emulator
+#   infra/local/sam.sh install     install the SAM CLI, once
+#   infra/local/sam.sh lint        check template.yaml with sam validate and cfn-lint
 #
 # PORT is 4566 unless given.
 set -euo pipefail
@@ -26,7 +28,7 @@ events=arn:aws:sns:us-east-1:000000000000:events
 # In sam's own quoting.
 pattern='"{\"source\":[\"postino.sample\"]}"'
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 [[ $port =~ ^[0-9]+$ ]] || usage
 
@@ -38,7 +40,7 @@ install() {
 sam() {
   (cd "$root" && env -u AWS_PROFILE -u AWS_SESSION_TOKEN AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
     AWS_ENDPOINT_URL="$url" AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
-    AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 "$venv/bin/sam" "$@")
+    AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 CGO_ENABLED=0 "$venv/bin/sam" "$@")
 }
 
 # architecture is the host's: the emulator runs functions as processes.
@@ -102,9 +104,17 @@ export AWS_ENDPOINT_URL=$url
 export AWS_ENDPOINT_URL_SNS=$endpoint
 export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-# Publish, once a topic is there (aws sns create-topic --name orders):
-#   aws sns publish --topic-arn arn:aws:sns:us-east-1:000000000000:orders --message 'Hello'
+# Publish:
+#   aws sns publish --topic-arn "\$(aws sns create-topic --name orders --query TopicArn --output text)" --message Hello
 END
+}
+
+lint() {
+  install
+  local said
+  # Its sentence about the template that is right is of no use to anybody.
+  said=$(sam validate --lint 2>&1) || { echo "$said" >&2; exit 1; }
+  (cd "$root" && "$venv/bin/cfn-lint" template.yaml)
 }
 
 case $command in
@@ -112,5 +122,7 @@ case $command in
   down) "$root/infra/local/ministack.sh" stop "$port" ;;
   env) environment ;;
   sam) shift 2; sam "$@" ;;
+  install) install ;;
+  lint) lint ;;
   *) usage ;;
 esac

@@ -4,20 +4,37 @@
 #   infra/local/venv.sh FOLDER VERSION "WHAT (HOW LONG, HOW LARGE)" REQUIREMENTS...
 #
 # The file .version in the folder is written last: an install that was cut off is
-# removed and made anew. PYTHON is python3 unless set.
+# removed and made anew. Of two that want the same one, the second waits. PYTHON
+# is python3 unless set.
 set -euo pipefail
 
 folder=$1 version=$2 what=$3
 shift 3
 python=${PYTHON:-python3}
+lock=$folder.lock
 
-[[ -f $folder/.version && $(<"$folder/.version") == "$version" ]] && exit 0
-
+installed() { [[ -f $folder/.version && $(<"$folder/.version") == "$version" ]]; }
 fail() { echo "$1" >&2; exit 1; }
 
+installed && exit 0
 command -v "$python" >/dev/null || fail "$python is not installed: install Python 3 with venv and pip, or set PYTHON"
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
   fail "$python has no venv and pip: install them (on Debian: apt-get install python3-venv), or set PYTHON"
+
+mkdir -p "$(dirname "$folder")"
+until mkdir "$lock" 2>/dev/null; do
+  holder=$(cat "$lock/pid" 2>/dev/null || true)
+  if [[ -n $holder ]] && ! kill -0 "$holder" 2>/dev/null; then
+    rm -rf "$lock" # it was killed
+  fi
+  sleep 0.5
+done
+trap 'rm -rf "$lock"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+echo $$ >"$lock/pid"
+installed && exit 0
+
 echo "installing $what into $folder" >&2
 rm -rf "$folder"
 "$python" -m venv "$folder" >&2 || fail "$python could not make $folder: see above"

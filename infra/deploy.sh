@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Builds Postino and deploys it into the AWS account whose credentials are set.
+# AWS_ENDPOINT_URL, where it is set, decides the target as for every AWS tool.
+#
+#   STACK       the stack's name, postino unless set
+#   REGION      the region, AWS_REGION or the profile's unless set
+#   PARAMETERS  parameters of template.yaml as a shell would read them:
+#               PARAMETERS="LogLevel=debug EventPattern='{\"source\":[\"orders\"]}'"
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+stack=${STACK:-postino}
+venv=$root/.cache/sam
+export SAM_CLI_TELEMETRY=0 CGO_ENABLED=0
+
+fail() { echo "make deploy: $1" >&2; exit 1; }
+
+[[ $stack =~ ^[a-zA-Z][a-zA-Z0-9-]{0,127}$ ]] || fail "STACK=$stack is no stack name: letters, digits and hyphens, a letter first"
+
+infra/local/sam.sh install
+
+# account prints region and account that the credentials lead to, or says in one
+# line what is missing.
+account() {
+  REGION=${REGION:-} "$venv/bin/python" - <<'PY'
+import os, sys
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound
+from botocore.config import Config
+
+try:
+    session = boto3.Session(region_name=os.environ["REGION"] or os.environ.get("AWS_REGION") or None)
+    if not session.region_name:
+        sys.exit("make deploy: there is no region: set REGION=eu-west-1, say")
+    if session.get_credentials() is None:
+        raise NoCredentialsError()
+    once = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
+    print(session.region_name, session.client("sts", config=once).get_caller_identity()["Account"])
+except NoCredentialsError:
+    sys.exit("make deploy: there are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+except ProfileNotFound as e:
+    sys.exit(f"make deploy: AWS_PROFILE names no profile: {e}")
+except ClientError as e:
+    sys.exit("make deploy: the AWS credentials are not accepted (" + e.response["Error"]["Code"] + "): renew them (aws sso login), or check AWS_PROFILE")
+except BotoCoreError as e:
+    sys.exit(f"make deploy: AWS does not answer: {e}")
+PY
+}
+
+# overrides prints PARAMETERS one a line, in sam's own quoting.
+overrides() {
+  PARAMETERS=${PARAMETERS:-} "$venv/bin/python" - <<'PY'
+import os, re, shlex, sys
+
+try:
+    words = shlex.split(os.environ["PARAMETERS"])
+except ValueError as e:
+    sys.exit(f"make deploy: PARAMETERS cannot be read: {e}")
+known = set(re.findall(r"^  (\w+):$", open("template.yaml").read().split("\nConditions:")[0], re.M))
+for word in words:
+    name, given, value = word.partition("=")
+    if not given:
+        sys.exit(f"make deploy: PARAMETERS has {word!r}, which is not Name=Value")
+    if name not in known:
+        sys.exit(f"make deploy: template.yaml has no parameter {name}: it has " + ", ".join(sorted(known)))
+    if '\\"' in value:
+        sys.exit(f"make deploy: the value of {name} has a backslash before a quotation mark, which sam cannot pass on: write \\u0022 in JSON")
+    print(name + '="' + value.replace('"', '\\"') + '"')
+PY
+}
+
+at=$(account) || exit 1
+read -r region account <<<"$at"
+parameters=$(overrides) || exit 1
+override=()
+while IFS= read -r word; do
+  [[ -n $word ]] && override+=("$word")
+done <<<"$parameters"
+((${#override[@]} == 0)) || override=(--parameter-overrides "${override[@]}")
+
+"${MAKE:-make}" -s build
+echo "Building the functions." >&2
+"$venv/bin/sam" build "${override[@]}" >&2
+echo "Deploying the stack $stack to $region of account $account." >&2
+"$venv/bin/sam" deploy --stack-name "$stack" --region "$region" "${override[@]}" >&2
+
+export AWS_REGION=$region
+keys=$(bin/postino keys list --stack "$stack" --json) || fail "the stack is deployed, and its keys cannot be listed: see above, then run bin/postino keys list --stack $stack"
+if [[ ${keys//[[:space:]]/} == "[]" ]]; then
+  echo
+  echo "The first key for callers. Its secret is shown this once:"
+  bin/postino keys add --stack "$stack" --note first
+fi
+cat <<END
+
+Postino is deployed. Next:
+  eval "\$(bin/postino env --stack $stack)"     point SDKs and the AWS CLI at it
+  aws sns create-topic --name orders           with the key above as credentials
+  bin/postino deliveries list --stack $stack   what became of each message
+docs/deploy.md tells about parameters, updates and deleting.
+END

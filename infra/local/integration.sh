@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Deploys the stack to emulated AWS, tests it from outside, compares the functions'
+# permissions with what they did, and stops everything.
+#
+#   infra/local/integration.sh PORT
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+port=${1:?the port of the emulator}
+go=${GO:-go}
+
+cleanup() {
+  infra/local/ministack.sh stop "$port"
+  infra/local/ministack.sh check "$port"
+}
+. infra/local/steps.sh
+
+# A stack of an earlier run is not what is to be tested.
+infra/local/ministack.sh stop "$port"
+# The tests' own queues, so that the functions' access to Postino's is seen.
+export DEAD_LETTER_QUEUE_ARNS='arn:aws:sqs:us-east-1:000000000000:it-*'
+environment=$(mktemp)
+step "the deployment" infra/local/sam.sh up "$port" >"$environment"
+# shellcheck source=/dev/null
+. "$environment"
+rm -f "$environment"
+step "the integration test" "$go" test -count=1 -timeout 15m -tags integration ./infra/integration/
+POSTINO_CALLS=$(infra/local/ministack.sh calls "$port")
+export POSTINO_CALLS
+step "the comparison of permissions" "$go" test -count=1 -tags integration ./infra/permissions/

@@ -1,0 +1,58 @@
+# shellcheck shell=bash
+# Sourced by scripts that run long steps: each runs in a process group of its own,
+# so that Ctrl-C or a failure ends it whole, and what a step leaves running is a
+# failure. The script defines cleanup, which runs at the end of it in any case.
+set -m
+
+steps=()
+
+# begin NAME COMMAND... starts a step and gives its group in $begun.
+begin() {
+  local name=$1
+  shift
+  "$@" &
+  begun=$!
+  steps+=("$begun:$name")
+}
+
+# ended GROUP waits for a step to end; its status is the step's.
+ended() {
+  local code=0
+  wait "$1" || code=$?
+  alone "$1" || code=1
+  return "$code"
+}
+
+# step NAME COMMAND... runs one to its end.
+step() {
+  begin "$@"
+  ended "$begun" || { echo "$1 failed" >&2; exit 1; }
+}
+
+# alone gives what a step has started a moment to go, then ends it and complains.
+alone() {
+  local entry
+  for _ in $(seq 30); do
+    kill -0 -- "-$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  for entry in "${steps[@]}"; do
+    [[ $entry == "$1:"* ]] && echo "${entry#*:} left processes running in group $1" >&2
+  done
+  kill -KILL -- "-$1" 2>/dev/null || true
+  return 1
+}
+
+finish() {
+  local code=$? entry
+  trap '' EXIT INT TERM HUP
+  for entry in ${steps[@]+"${steps[@]}"}; do
+    kill -TERM -- "-${entry%%:*}" 2>/dev/null || true
+  done
+  wait
+  cleanup || code=1
+  exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
