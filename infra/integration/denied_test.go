@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func (s *stack) deny(function, action string) (restore func()) {
 func (s *stack) blames(function string, since time.Time, action string) {
 	s.t.Helper()
 	s.logged(function, since, func(l map[string]any) bool {
-		cause, _ := l["err"].(string)
+		cause := fmt.Sprint(l["err"], l["error"]) // the handlers' word for it, and the pipeline's
 		return strings.Contains(cause, "the permission "+action) && strings.Contains(cause, "missing")
 	})
 }
