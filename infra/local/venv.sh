@@ -21,23 +21,42 @@ command -v "$python" >/dev/null || fail "$python is not installed: install Pytho
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
   fail "$python has no venv and pip: install them (on Debian: apt-get install python3-venv), or set PYTHON"
 
+# end ends an install that is under way: the process group in the lock, if it is
+# still ours.
+end() {
+  local group line
+  group=$(cat "$lock/group" 2>/dev/null) || return 0
+  line=$({ tr '\0' ' ' <"/proc/$group/cmdline" || ps -o command= -p "$group"; } 2>/dev/null) || return 0
+  [[ $line == *"$folder"* ]] && kill -KILL -- "-$group" 2>/dev/null
+  return 0
+}
+
 mkdir -p "$(dirname "$folder")"
 until mkdir "$lock" 2>/dev/null; do
-  holder=$(cat "$lock/pid" 2>/dev/null || true)
+  holder=$(cat "$lock/holder" 2>/dev/null || true)
   if [[ -n $holder ]] && ! kill -0 "$holder" 2>/dev/null; then
-    rm -rf "$lock" # it was killed
+    end
+    rm -rf "$lock"
   fi
   sleep 0.5
 done
-trap 'rm -rf "$lock"' EXIT
+trap 'end; rm -rf "$lock"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-echo $$ >"$lock/pid"
+echo $$ >"$lock/holder"
 installed && exit 0
+
+# run runs a command in a process group of its own.
+set -m
+run() {
+  "$@" >&2 &
+  echo $! >"$lock/group"
+  wait $!
+}
 
 echo "installing $what into $folder" >&2
 rm -rf "$folder"
-"$python" -m venv "$folder" >&2 || fail "$python could not make $folder: see above"
-"$folder/bin/pip" install --quiet --disable-pip-version-check "$@" >&2 ||
+run "$python" -m venv "$folder" || fail "$python could not make $folder: see above"
+run "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" ||
   fail "pip could not install $what: see above; the next run tries again"
 echo "$version" >"$folder/.version"
