@@ -37,7 +37,7 @@ const (
 // environment is what a deployed function is told, and where it keeps things.
 func environment(dir string) map[string]string {
 	return map[string]string{
-		"POSTINO_DATA": dir, "POSTINO_PUBLIC_URL": "https://push.example.com", "POSTINO_ACCOUNT": "123456789012",
+		"POSTINO_DATA": dir, "POSTINO_PUBLIC_URL": "http://127.0.0.1:9", "POSTINO_ACCOUNT": "123456789012",
 		"AWS_REGION": "us-east-1", "POSTINO_EVENT_TOPIC_ARN": topicARN, "POSTINO_ALLOW_NETWORKS": "127.0.0.0/8",
 	}
 }
@@ -245,6 +245,23 @@ func TestThePublishFunctionAnswersEveryKindOfEvent(t *testing.T) {
 	first, second := f.invoke(fixture(t, "publish-direct.json")), f.invoke(fixture(t, "publish-direct.json"))
 	if bytes.Equal(first.Body, second.Body) {
 		t.Errorf("two invokes made one message: %s", first.Body)
+	}
+}
+
+func TestAFrontDoorThatOthersReachAsksForASignature(t *testing.T) {
+	env := environment(t.TempDir())
+	env["POSTINO_PUBLIC_URL"] = "https://push.example.com"
+	f := launch(t, filepath.Join(binaries(t), "publish"), env)
+	var r events.LambdaFunctionURLRequest
+	decode(t, fixture(t, "publish-function-url.json"), &r)
+	delete(r.Headers, "authorization")
+	event, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out events.LambdaFunctionURLResponse
+	if decode(t, f.invoke(event).Body, &out); out.StatusCode != http.StatusForbidden || !strings.Contains(out.Body, "<Code>MissingAuthenticationToken</Code>") {
+		t.Errorf("an unsigned Publish is answered with %+v", out)
 	}
 }
 

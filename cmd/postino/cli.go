@@ -22,6 +22,7 @@ type CLI struct {
 	SendTest   SendTestCmd   `cmd:"" help:"Send a test message to one subscription alone."`
 	Pause      PauseCmd      `cmd:"" help:"Hold a subscription's deliveries back; no attempt is burnt."`
 	Resume     ResumeCmd     `cmd:"" help:"Let a paused subscription's deliveries go on."`
+	Keys       KeysCmd       `cmd:"" help:"Make, list and revoke the keys that callers sign with."`
 	Env        EnvCmd        `cmd:"" help:"Print export lines that point SNS clients of this shell here."`
 	Version    VersionCmd    `cmd:"" help:"Print the version."`
 

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
+	"postino/shared/access"
 	"postino/shared/operator"
 )
 
@@ -27,7 +29,7 @@ func (EnvCmd) Help() string {
 }
 
 // What stands in where nothing else is known: the address that `postino serve`
-// listens on, its region, and keys that any local server takes.
+// listens on, its region, and keys that a server without keys takes.
 const (
 	defaultURL    = "http://127.0.0.1:4575"
 	defaultRegion = "us-east-1"
@@ -67,7 +69,7 @@ func (c *EnvCmd) Run(ctx context.Context, app *App) error {
 	case target.table != "":
 		return errors.New("a table does not tell where its front door is: give --stack, or --url alone")
 	default:
-		e.local(app, target.data, c.URL)
+		e.local(ctx, app, target.data, c.URL, c.flag())
 	}
 	for _, v := range e.set {
 		app.sayf("export %s=%s", v[0], shellQuote(v[1]))
@@ -79,8 +81,9 @@ func (c *EnvCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
-// local points at the server that runs on a data directory, or at url.
-func (e *exports) local(app *App, data, url string) {
+// local points at the server that runs on a data directory, or at url. flag is
+// what other commands need to find it.
+func (e *exports) local(ctx context.Context, app *App, data, url, flag string) {
 	server, err := operator.ReadServerFile(data)
 	if url != "" {
 		server.URL = url
@@ -91,11 +94,32 @@ func (e *exports) local(app *App, data, url string) {
 		complain(app, note) // an eval hides what is on standard output
 	}
 	e.front(app, server.URL, cmp.Or(server.Region, defaultRegion))
-	if why := hasKeys(app.Getenv); why != "" {
-		e.notes = append(e.notes, "credentials are left alone: "+why+"; a server on loopback takes any")
-		return
+	keyed := url == "" && err == nil && takesItsOwnKeys(ctx, data)
+	switch why := hasKeys(app.Getenv); {
+	case keyed && strings.HasPrefix(app.Getenv("AWS_ACCESS_KEY_ID"), access.IDPrefix):
+		e.notes = append(e.notes, "credentials are left alone: they look like a key of Postino's")
+	case keyed:
+		note := fmt.Sprintf("this server takes calls that its own keys sign and no others: `%s keys add%s` makes one and prints what to export", app.command(), flag)
+		e.notes = append(e.notes, note)
+		complain(app, note)
+	case why != "":
+		e.notes = append(e.notes, "credentials are left alone: "+why+"; a server without keys takes any")
+	default:
+		e.set = append(e.set, [2]string{"AWS_ACCESS_KEY_ID", standInKey}, [2]string{"AWS_SECRET_ACCESS_KEY", standInKey})
 	}
-	e.set = append(e.set, [2]string{"AWS_ACCESS_KEY_ID", standInKey}, [2]string{"AWS_SECRET_ACCESS_KEY", standInKey})
+}
+
+// takesItsOwnKeys reports whether the running server has keys: then nothing else
+// is good there.
+func takesItsOwnKeys(ctx context.Context, data string) bool {
+	server, err := operator.Dial(data)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a shell waits for the lines
+	defer cancel()
+	keys, err := server.ListKeys(ctx)
+	return err == nil && len(keys) > 0
 }
 
 // stack points at a deployed stack. The credentials that found it are AWS's, and

@@ -38,14 +38,14 @@ func TestEnvLeavesWhatTheUserHasSetAlone(t *testing.T) {
 	}{
 		"nothing is set":     {nil, ourURL + ourRegion + ourKeys},
 		"it ran before":      {map[string]string{"AWS_ACCESS_KEY_ID": "postino", "AWS_REGION": "eu-west-1"}, ourURL + ourRegion + ourKeys},
-		"real keys":          {map[string]string{"AWS_ACCESS_KEY_ID": "AKIA"}, ourURL + ourRegion + keysStay + "AWS_ACCESS_KEY_ID is set; a server on loopback takes any\n"},
-		"a role in a pod":    {map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": "/t"}, ourURL + ourRegion + keysStay + "AWS_WEB_IDENTITY_TOKEN_FILE is set; a server on loopback takes any\n"},
+		"real keys":          {map[string]string{"AWS_ACCESS_KEY_ID": "AKIA"}, ourURL + ourRegion + keysStay + "AWS_ACCESS_KEY_ID is set; a server without keys takes any\n"},
+		"a role in a pod":    {map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": "/t"}, ourURL + ourRegion + keysStay + "AWS_WEB_IDENTITY_TOKEN_FILE is set; a server without keys takes any\n"},
 		"another region":     {map[string]string{"AWS_DEFAULT_REGION": "us-west-2"}, ourURL + ourKeys + regionStays + "AWS_DEFAULT_REGION is set\n"},
-		"a default profile":  {map[string]string{"HOME": home}, ourURL + ourRegion + keysStay + credentials + " has some; a server on loopback takes any\n"},
-		"a file elsewhere":   {map[string]string{"AWS_CONFIG_FILE": credentials}, ourURL + ourRegion + keysStay + credentials + " has some; a server on loopback takes any\n"},
+		"a default profile":  {map[string]string{"HOME": home}, ourURL + ourRegion + keysStay + credentials + " has some; a server without keys takes any\n"},
+		"a file elsewhere":   {map[string]string{"AWS_CONFIG_FILE": credentials}, ourURL + ourRegion + keysStay + credentials + " has some; a server without keys takes any\n"},
 		"an empty home":      {map[string]string{"HOME": dir}, ourURL + ourRegion + ourKeys},
-		"a profile by name":  {map[string]string{"AWS_PROFILE": "work"}, ourURL + regionStays + "AWS_PROFILE is set and may name one\n" + keysStay + "AWS_PROFILE is set; a server on loopback takes any\n"},
-		"profile and region": {map[string]string{"AWS_PROFILE": "work", "AWS_REGION": "eu-west-1"}, ourURL + ourRegion + keysStay + "AWS_PROFILE is set; a server on loopback takes any\n"},
+		"a profile by name":  {map[string]string{"AWS_PROFILE": "work"}, ourURL + regionStays + "AWS_PROFILE is set and may name one\n" + keysStay + "AWS_PROFILE is set; a server without keys takes any\n"},
+		"profile and region": {map[string]string{"AWS_PROFILE": "work", "AWS_REGION": "eu-west-1"}, ourURL + ourRegion + keysStay + "AWS_PROFILE is set; a server without keys takes any\n"},
 	} {
 		got := postino(t, "", c.env, "env", "--data", dir)
 		if got.code != exitOK || got.err != "" {

@@ -37,6 +37,12 @@ func (s *started) Write(p []byte) (int, error) {
 func live(t *testing.T) (dir string, stop func() int) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
+	return dir, liveOn(t, dir)
+}
+
+// liveOn is live on what dir holds already.
+func liveOn(t *testing.T, dir string) (stop func() int) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out := &started{line: make(chan string, 1)}
 	var errs bytes.Buffer
@@ -60,7 +66,7 @@ func live(t *testing.T) (dir string, stop func() int) {
 		return <-ended
 	}
 	t.Cleanup(func() { stop() })
-	return dir, stop
+	return stop
 }
 
 // endpoint is a subscriber that confirms its subscription and answers

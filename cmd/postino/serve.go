@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // ServeCmd is `postino serve`.
 type ServeCmd struct {
 	DataDir
-	Listen string `help:"Address to listen on, loopback only." default:"127.0.0.1:4575" placeholder:"HOST:PORT"`
+	Listen string `help:"Address to listen on; one that others reach needs a key first (postino keys add)." default:"127.0.0.1:4575" placeholder:"HOST:PORT"`
 	Demo   bool   `help:"Start three sample subscribers and publish to them, showing each attempt."`
 }
 
@@ -40,7 +41,24 @@ func (c *ServeCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
+	callers, err := h.Callers(ctx)
+	if err != nil || c.Demo && callers != host.Anybody {
+		_ = h.Close()
+		if err == nil {
+			err = fmt.Errorf("--demo calls without a key, and %s", map[host.Callers]string{
+				host.KeyHolders: "there are keys in " + c.Data + ": choose another directory with --data",
+				host.Nobody:     "POSTINO_PUBLIC_URL lets others in, so that every call must be signed: unset it",
+			}[callers])
+		}
+		return err
+	}
 	app.sayf("Postino listens on %s and keeps its data in %s", h.URL(), c.Data)
+	switch callers {
+	case host.KeyHolders:
+		app.sayf("Calls must be signed with one of its keys.")
+	case host.Nobody:
+		app.sayf("Calls must be signed, and there is no key yet: make one with %s keys add%s", app.command(), c.flag())
+	}
 	if c.Demo {
 		demo, err := startDemo(ctx, h.URL(), settings.Region, settings.Account, c.flag(), app)
 		if err != nil {

@@ -47,6 +47,7 @@ const described = `<DescribeStacksResponse><DescribeStacksResult><Stacks><member
 	`<member><OutputKey>FanoutQueueUrl</OutputKey><OutputValue>https://q/1/f</OutputValue></member>` +
 	`<member><OutputKey>DeadLetterQueueUrl</OutputKey><OutputValue>https://q/1/d</OutputValue></member>` +
 	`<member><OutputKey>FailedJobsQueueUrl</OutputKey><OutputValue>https://q/1/x</OutputValue></member>` +
+	`<member><OutputKey>KeysKmsKeyArn</OutputKey><OutputValue>arn:aws:kms:eu-west-1:111122223333:key/1</OutputValue></member>` +
 	`</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`
 
 func denied(code string) string {

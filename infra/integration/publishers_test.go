@@ -5,8 +5,6 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -64,22 +62,14 @@ func TestARetryOfTheClientsKeepsTheMessageID(t *testing.T) {
 	topic := s.topic()
 	form := url.Values{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {"twice"}}.Encode()
 	send := func(invocation string) string {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.output("EndpointUrl")+"/", strings.NewReader(form))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r := s.request(form)
 		r.Header.Set("Amz-Sdk-Invocation-Id", invocation)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		_, id, found := strings.Cut(string(b), "<MessageId>")
+		s.sign(r, form, time.Now(), s.credentials())
+		status, b := do(t, r)
+		_, id, found := strings.Cut(b, "<MessageId>")
 		id, _, ended := strings.Cut(id, "</MessageId>")
-		if err != nil || !found || !ended {
-			t.Fatalf("%d %v: %s", resp.StatusCode, err, b)
+		if !found || !ended {
+			t.Fatalf("%d: %s", status, b)
 		}
 		return id
 	}

@@ -19,6 +19,8 @@ command=${1:-}
 port=${2:-4566}
 url=http://127.0.0.1:$port
 stack=postino
+# The first key's secret is told once; down removes it with everything else.
+keyfile=$root/.cache/ministack-run/$port/key
 # Endpoints on this host are for this stack only: AWS has nothing of its own there.
 networks=127.0.0.0/8
 # Any queue of the emulated account may be a subscriber's dead-letter queue, unless
@@ -36,12 +38,15 @@ install() {
   "$root/infra/local/venv.sh" "$venv" "$VERSION" "SAM CLI $VERSION (about 95 s, 340 MB)" "aws-sam-cli==$VERSION"
 }
 
-# sam runs without this machine's own AWS settings, lest anything reach an account.
-sam() {
+# emulated runs a command without this machine's own AWS settings, lest anything
+# reach an account.
+emulated() {
   (cd "$root" && env -u AWS_PROFILE -u AWS_SESSION_TOKEN AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
     AWS_ENDPOINT_URL="$url" AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
-    AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 CGO_ENABLED=0 "$venv/bin/sam" "$@")
+    AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 CGO_ENABLED=0 "$@")
 }
+
+sam() { emulated "$venv/bin/sam" "$@"; }
 
 # architecture is the host's: the emulator runs functions as processes.
 architecture() {
@@ -62,7 +67,7 @@ for o in json.load(sys.stdin):
 deploy() {
   local log=$root/.cache/ministack-run/$port/deploy.log
   if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "DeadLetterQueueArns=$queues" \
-    "EventPattern=$pattern" ProtectTable=false Unauthenticated=yes Trace=yes "$@" >"$log" 2>&1; then
+    "EventPattern=$pattern" ProtectTable=false Trace=yes "$@" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
   fi
@@ -92,18 +97,22 @@ up() {
   fi
   # Only now is the id known that links must have.
   deploy "PublicURL=$(public "$at")"
+  if [[ ! -s $keyfile ]]; then
+    (umask 077 && emulated go run ./cmd/postino keys add --stack "$stack" --note "made by sam.sh" >"$keyfile")
+  fi
   environment
 }
 
 environment() {
   local endpoint
   endpoint=$(output EndpointUrl)
-  [[ -n $endpoint ]] || { echo "no stack is up on port $port: infra/local/sam.sh up $port" >&2; exit 1; }
+  [[ -n $endpoint && -s $keyfile ]] || { echo "no stack is up on port $port: infra/local/sam.sh up $port" >&2; exit 1; }
   cat <<END
 export AWS_ENDPOINT_URL=$url
 export AWS_ENDPOINT_URL_SNS=$endpoint
 export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
-export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+$(grep ^export "$keyfile")
+# The keys are Postino's own: SNS calls need them, and the emulator takes any.
 # Publish:
 #   aws sns publish --topic-arn "\$(aws sns create-topic --name orders --query TopicArn --output text)" --message Hello
 END

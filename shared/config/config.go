@@ -46,9 +46,9 @@ type Config struct {
 	// ScheduleGroup is the EventBridge Scheduler group of waiting jobs, and
 	// ScheduleRole the ARN of the role it sends them with.
 	ScheduleGroup, ScheduleRole string
-	// Unauthenticated lets the deployed publish function serve callers it cannot
-	// tell apart.
-	Unauthenticated bool
+	// KeysKMSKey is the KMS key (id, ARN or alias) that seals the secrets of access
+	// keys on AWS.
+	KeysKMSKey string
 	// Stack is the name of a deployed CloudFormation stack, or its ARN: the one that
 	// the command line asks, or whose metrics a function writes.
 	Stack string

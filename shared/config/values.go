@@ -226,11 +226,6 @@ func consistsOf(s, set string) bool {
 	return s != "" && strings.Trim(s, set) == ""
 }
 
-func setUnauthenticated(c *Config, value string) (err error) {
-	c.Unauthenticated, err = yesOrNo(value)
-	return err
-}
-
 func setTrace(c *Config, value string) (err error) {
 	c.Trace, err = yesOrNo(value)
 	return err
@@ -247,4 +242,15 @@ func yesOrNo(value string) (yes bool, err error) {
 func setSuccessSampleRate(c *Config, value string) (err error) {
 	c.SuccessSampleRate, err = wholeNumber(value, 0, 100)
 	return err
+}
+
+// setKeysKMSKey takes what KMS takes for a key: id, ARN or alias (KMS API
+// reference, KeyId).
+func setKeysKMSKey(c *Config, value string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/:"
+	if len(value) > 2048 || !consistsOf(value, letters) {
+		return fmt.Errorf("is %q: it must be the id, ARN or alias of a KMS key", value)
+	}
+	c.KeysKMSKey = value
+	return nil
 }

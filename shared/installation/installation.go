@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postino/shared/access"
 	"postino/shared/config"
 	"postino/shared/envelope"
 	"postino/shared/httpsend"
@@ -38,6 +39,8 @@ type Adapters struct {
 	// Signer may be nil where only Fanout and Redrive are used, which sign nothing.
 	Signer *signing.Signer
 	Links  envelope.Links
+	// Gate decides who may call the SNS API.
+	Gate snsapi.Gate
 	// Observer may be nil.
 	Observer pipeline.Observer
 	Log      *slog.Logger
@@ -77,7 +80,7 @@ func New(c config.Config, a Adapters) Functions {
 		Signer: signer, Health: health, Observer: a.Observer, Names: c.Queues, Links: a.Links,
 		Now: time.Now, Sleep: sleep, Random: mathrand.Float64, NewID: uuid.NewString, RequestTimeout: c.RequestTimeout, MaxQueueDelay: c.MaxQueueDelay, CacheFor: a.CacheFor}
 	redrive := &pipeline.Redrive{Directory: a.Store, Queues: a.Queues, Names: c.Queues, Observer: a.Observer, Now: time.Now, MaxRedrives: c.MaxRedrives}
-	api := &snsapi.API{Directory: a.Store, Publisher: publish, Region: c.Region, Account: c.Account,
+	api := &snsapi.API{Directory: a.Store, Publisher: publish, Gate: a.Gate, Region: c.Region, Account: c.Account,
 		Reserved: c.Queues.Working, Certificate: certificate, Now: time.Now, Random: rand.Reader, Log: a.Log}
 	handler := lambdaio.PublishHandler{API: api, Publisher: publish, Refuse: api.Refuse, EventTopic: c.EventTopicARN, Log: a.Log}
 	redrive.Republisher = handler
@@ -99,6 +102,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Keys makes the keyring of an installation over what its adapters give.
+func Keys(c config.Config, store access.Store, sealer access.Sealer) *access.Keyring {
+	return &access.Keyring{Store: store, Sealer: sealer, Scope: access.Scope{Actions: snsapi.Actions(), Region: c.Region, Account: c.Account},
+		Now: time.Now, Random: rand.Reader}
 }
 
 // QueueARN completes a queue's name with the installation's region and account.

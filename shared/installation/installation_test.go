@@ -50,7 +50,7 @@ func install(t *testing.T, change func(*config.Config)) *installed {
 			t.Error(err)
 		}
 	})
-	a, err := s.Adapters("https://push.example.com", nil, log)
+	a, err := s.Adapters("https://push.example.com", false, nil, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"postino/shared/access"
 	"postino/shared/pipeline"
 	"postino/shared/push"
 )
@@ -37,7 +38,7 @@ type HTTP struct {
 
 // ServeHTTP answers one request under Prefix.
 func (h HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !h.allowed(r) {
+	if !h.Allowed(r) {
 		h.fail(w, r, push.Errorf(push.CodeAuthorizationError, "The operator's API needs the token of this server's data directory"))
 		return
 	}
@@ -50,8 +51,8 @@ func (h HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// allowed compares hashes, so that neither content nor length is told by time.
-func (h HTTP) allowed(r *http.Request) bool {
+// Allowed reports whether r carries the token. It compares hashes, so that neither content nor length is told by time.
+func (h HTTP) Allowed(r *http.Request) bool {
 	got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(h.Token))
 	return ok && h.Token != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1
@@ -100,6 +101,16 @@ func (h HTTP) route(r *http.Request) (any, error) {
 			return nil, err
 		}
 		return o.Publish(ctx, s[1], in)
+	case "GET keys":
+		return o.ListKeys(ctx)
+	case "POST keys":
+		var in access.Grant
+		if err := readJSON(r, &in); err != nil {
+			return nil, err
+		}
+		return o.AddKey(ctx, in)
+	case "POST keys/*/revoke":
+		return o.RevokeKey(ctx, s[1])
 	case "POST subscriptions/*/pause":
 		return o.Pause(ctx, s[1])
 	case "POST subscriptions/*/resume":

@@ -17,6 +17,7 @@ type Operator struct {
 	DeliveryLog Log
 	Queues      Queues
 	Directory   Directory
+	Keys        Keys
 
 	// Redriver sends dead letters again.
 	Redriver Redriver

@@ -19,6 +19,10 @@ const (
 	CodeNotFound              Code = "NotFound"
 	CodeResourceNotFound      Code = "ResourceNotFound"
 	CodeAuthorizationError    Code = "AuthorizationError"
+	CodeMissingToken          Code = "MissingAuthenticationToken"
+	CodeIncompleteSignature   Code = "IncompleteSignature"
+	CodeInvalidClientToken    Code = "InvalidClientTokenId"
+	CodeSignatureMismatch     Code = "SignatureDoesNotMatch"
 	CodeTooManyEntries        Code = "TooManyEntriesInBatchRequest"
 	CodeBatchIDsNotDistinct   Code = "BatchEntryIdsNotDistinct"
 	CodeInvalidBatchEntryID   Code = "InvalidBatchEntryId"
@@ -32,12 +36,13 @@ const (
 	CodeUnavailable           Code = "ServiceUnavailable"
 )
 
-// HTTPStatus is the status the code travels with (botocore's model of SNS).
+// HTTPStatus is the status the code travels with (botocore's model of SNS; SNS API
+// reference, common errors).
 func (c Code) HTTPStatus() int {
 	switch c {
 	case CodeNotFound, CodeResourceNotFound:
 		return 404
-	case CodeAuthorizationError:
+	case CodeAuthorizationError, CodeMissingToken, CodeInvalidClientToken, CodeSignatureMismatch:
 		return 403
 	case CodeThrottling:
 		return 429

@@ -11,10 +11,10 @@ import (
 	"io/fs"
 	"math/big"
 	"os"
-	"path/filepath"
 	"time"
 
 	"postino/shared/envelope"
+	"postino/shared/wholefile"
 )
 
 // certYears is long because subscribers' validators verify with whatever the
@@ -41,7 +41,7 @@ func LoadOrCreate(path string, now time.Time, l envelope.Links) (*Signer, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := createWhole(path, content); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := wholefile.Create(path, content); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("cannot create the signing key %s: %w; make its folder and let this user write there", path, err)
 	}
 	s, err = load(path, l)
@@ -137,47 +137,4 @@ func newKeyFile(now time.Time) ([]byte, error) {
 	}
 	content := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 	return append(content, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...), nil
-}
-
-// createWhole puts content at path, in one step and durably, or fails with
-// fs.ErrExist when something is there.
-func createWhole(path string, content []byte) error {
-	dir := filepath.Dir(path)
-	temp, err := os.CreateTemp(dir, ".signing-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(content)
-	if err == nil {
-		err = temp.Sync()
-	}
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	// A link, unlike a rename, does not replace a key that another process has
-	// just put there. Where the file system has no links a rename must do.
-	err = os.Link(temp.Name(), path)
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	return err
 }

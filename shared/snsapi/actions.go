@@ -3,6 +3,7 @@ package snsapi
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"postino/shared/push"
 )
@@ -12,6 +13,9 @@ const version = "2010-03-31"
 // action is one entry of the API.
 type action struct {
 	do func(*API, context.Context, *call) error
+	// topic gives the ARN of the topic that a call names, as it is written there,
+	// "" for none: what the gate judges by, before the parameters are.
+	topic func(*API, params) string
 	// link: also served by GET, because messages carry it as a link.
 	link bool
 }
@@ -21,47 +25,69 @@ func find(name, v string) (action, error) {
 	if v != "" && v != version {
 		return action{}, push.Errorf(push.CodeInvalidAction, "There is no operation %s in version %s: this server speaks version %s.", clip(name), clip(v), version)
 	}
-	switch name {
-	case "CreateTopic":
-		return action{do: (*API).createTopic}, nil
-	case "DeleteTopic":
-		return action{do: (*API).deleteTopic}, nil
-	case "ListTopics":
-		return action{do: (*API).listTopics}, nil
-	case "GetTopicAttributes":
-		return action{do: (*API).getTopicAttributes}, nil
-	case "SetTopicAttributes":
-		return action{do: (*API).setTopicAttributes}, nil
-	case "TagResource":
-		return action{do: (*API).tagResource}, nil
-	case "UntagResource":
-		return action{do: (*API).untagResource}, nil
-	case "ListTagsForResource":
-		return action{do: (*API).listTagsForResource}, nil
-	case "Subscribe":
-		return action{do: (*API).subscribe}, nil
-	case "ConfirmSubscription":
-		return action{do: (*API).confirmSubscription, link: true}, nil
-	case "Unsubscribe":
-		return action{do: (*API).unsubscribe, link: true}, nil
-	case "ListSubscriptions":
-		return action{do: (*API).listSubscriptions}, nil
-	case "ListSubscriptionsByTopic":
-		return action{do: (*API).listSubscriptionsByTopic}, nil
-	case "GetSubscriptionAttributes":
-		return action{do: (*API).getSubscriptionAttributes}, nil
-	case "SetSubscriptionAttributes":
-		return action{do: (*API).setSubscriptionAttributes}, nil
-	case "Publish":
-		return action{do: (*API).publish}, nil
-	case "PublishBatch":
-		return action{do: (*API).publishBatch}, nil
+	if act, ok := served()[name]; ok {
+		return act, nil
 	}
 	if slices.Contains(unserved(), name) {
 		return action{}, push.Errorf(push.CodeInvalidAction, "%s is an action of Amazon SNS that this server does not serve yet.", name)
 	}
 	return action{}, push.Errorf(push.CodeInvalidAction, "There is no action %s.", clip(name))
 }
+
+// served are the actions there are, by name.
+var served = sync.OnceValue(func() map[string]action {
+	return map[string]action{
+		"CreateTopic":               {do: (*API).createTopic, topic: named},
+		"DeleteTopic":               {do: (*API).deleteTopic, topic: given("TopicArn")},
+		"ListTopics":                {do: (*API).listTopics, topic: none},
+		"GetTopicAttributes":        {do: (*API).getTopicAttributes, topic: given("TopicArn")},
+		"SetTopicAttributes":        {do: (*API).setTopicAttributes, topic: given("TopicArn")},
+		"TagResource":               {do: (*API).tagResource, topic: given("ResourceArn")},
+		"UntagResource":             {do: (*API).untagResource, topic: given("ResourceArn")},
+		"ListTagsForResource":       {do: (*API).listTagsForResource, topic: given("ResourceArn")},
+		"Subscribe":                 {do: (*API).subscribe, topic: given("TopicArn")},
+		"ConfirmSubscription":       {do: (*API).confirmSubscription, topic: given("TopicArn"), link: true},
+		"Unsubscribe":               {do: (*API).unsubscribe, topic: subscribed, link: true},
+		"ListSubscriptions":         {do: (*API).listSubscriptions, topic: none},
+		"ListSubscriptionsByTopic":  {do: (*API).listSubscriptionsByTopic, topic: given("TopicArn")},
+		"GetSubscriptionAttributes": {do: (*API).getSubscriptionAttributes, topic: subscribed},
+		"SetSubscriptionAttributes": {do: (*API).setSubscriptionAttributes, topic: subscribed},
+		"Publish":                   {do: (*API).publish, topic: given("TopicArn", "TargetArn")},
+		"PublishBatch":              {do: (*API).publishBatch, topic: given("TopicArn")},
+	}
+})
+
+// Actions are the names of all of SNS's actions, served or not.
+func Actions() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for name := range served() {
+			if !yield(name) {
+				return
+			}
+		}
+		slices.Values(unserved())(yield)
+	})
+}
+
+// given is the topic that the first of some parameters which has a value names.
+func given(parameters ...string) func(*API, params) string {
+	return func(_ *API, p params) string {
+		for _, name := range parameters {
+			if p[name] != "" {
+				return p[name]
+			}
+		}
+		return ""
+	}
+}
+
+// named is the topic that CreateTopic makes.
+func named(a *API, p params) string { return a.arnOf(p["Name"]) }
+
+// subscribed is the topic of a subscription.
+func subscribed(_ *API, p params) string { return push.TopicOf(p["SubscriptionArn"]) }
+
+func none(*API, params) string { return "" }
 
 // resultless reports whether an action's answer has no Result element
 // (botocore's model of SNS).

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"postino/shared/push"
+	"postino/shared/sigv4"
 )
 
 // API answers requests. Directory, Publisher, Region and Account must be set;
@@ -24,6 +25,8 @@ type API struct {
 	// say; requests that name others are refused.
 	Region, Account string
 	Certificate     Certificate
+	// Gate decides who may call; nil lets everybody in.
+	Gate Gate
 	// Reserved says of a queue's ARN that no RedrivePolicy may name it; nil
 	// reserves none.
 	Reserved func(queueARN string) bool
@@ -49,8 +52,11 @@ type Certificate struct {
 type call struct {
 	params params
 	header http.Header
-	// signed: the request carries an AWS signature.
+	// signed: the request carries an AWS signature, which the gate has verified
+	// unless it stands open.
 	signed bool
+	// key is the id of the key that has signed, "" where none was asked for.
+	key string
 	// now is in UTC and whole milliseconds, as everything that is stored.
 	now time.Time
 	out answer
@@ -69,7 +75,7 @@ func (a *API) Serve(ctx context.Context, r Request) Response {
 	if err != nil {
 		id = uuid.Nil.String() // the cause is met again, and logged, by whatever needs randomness
 	}
-	c := &call{header: r.Header, now: began, signed: signed(r)}
+	c := &call{header: r.Header, now: began}
 	name, err := a.run(ctx, r, c)
 	resp := Response{Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/xml"}}}
 	resp.Header.Set("x-amzn-RequestId", id)
@@ -83,7 +89,7 @@ func (a *API) Serve(ctx context.Context, r Request) Response {
 			resp.Header.Set("Allow", "GET, POST")
 		}
 	}
-	a.log(ctx, name, id, resp.Status, failure, err)
+	a.log(ctx, name, id, c.key, resp.Status, failure, err)
 	return resp
 }
 
@@ -103,11 +109,28 @@ func (a *API) run(ctx context.Context, r Request, c *call) (name string, err err
 	if err != nil {
 		return clip(name), err
 	}
-	if r.Method == http.MethodGet && !act.link {
-		// A page in a browser can make its reader's browser GET anything.
+	if err := a.admit(ctx, r, c, name, act); err != nil {
+		return name, err
+	}
+	if r.Method == http.MethodGet && !act.link && c.key == "" {
+		// A page in a browser can make its reader's browser GET anything, but sign
+		// nothing: presigned URLs are good.
 		return name, push.Errorf(codeMethodNotAllowed, "%s is served by POST only.", name)
 	}
 	return name, act.do(a, ctx, c)
+}
+
+// admit asks the gate. An action that messages carry as a link needs no
+// signature, but one that is there counts and is therefore checked.
+func (a *API) admit(ctx context.Context, r Request, c *call, name string, act action) (err error) {
+	signed := sigv4.Present(sigv4.Request(r))
+	if a.Gate != nil && (signed || !act.link) {
+		if c.key, err = a.Gate.Admit(ctx, sigv4.Request(r), name, act.topic(a, c.params)); err != nil {
+			return err
+		}
+	}
+	c.signed = signed
+	return nil
 }
 
 // acceptable refuses what is no Query request at all.
@@ -138,13 +161,6 @@ func acceptable(r Request) error {
 	return nil
 }
 
-// signed reports whether r carries an AWS signature (SigV4, in the header or,
-// presigned, in the query). Whether it is a good one is for whoever stands in
-// front of the API.
-func signed(r Request) bool {
-	return strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") || strings.Contains("&"+r.RawQuery, "&X-Amz-Signature=")
-}
-
 func (a *API) now() time.Time {
 	now := time.Now
 	if a.Now != nil {
@@ -165,11 +181,14 @@ func (a *API) uuid() (string, error) {
 	return id.String(), err
 }
 
-func (a *API) log(ctx context.Context, action, id string, status int, failure *push.Error, err error) {
+func (a *API) log(ctx context.Context, action, id, key string, status int, failure *push.Error, err error) {
 	if a.Log == nil {
 		return
 	}
 	attrs := []slog.Attr{slog.String("action", action), slog.String("request", id), slog.Int("status", status)}
+	if key != "" {
+		attrs = append(attrs, slog.String("key", key))
+	}
 	level, text := slog.LevelDebug, "request served"
 	switch {
 	case failure != nil && status >= 500:

@@ -36,8 +36,9 @@ func (a *API) confirmSubscription(ctx context.Context, c *call) error {
 		return err
 	}
 	// Without a signature the wish for authentication counts for nothing (SNS API
-	// reference, ConfirmSubscription).
-	s, err = a.confirm(ctx, c.now, s, token, authenticate && c.signed)
+	// reference, ConfirmSubscription), and so does one by a key that was let in for
+	// another topic than the token is for.
+	s, err = a.confirm(ctx, c.now, s, token, authenticate && c.signed && s.TopicARN == arn.String())
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"postino/shared/pipeline"
 	"postino/shared/push"
+	"postino/shared/sigv4"
 )
 
 // Directory is where topics and subscriptions are kept. Every change of a topic
@@ -37,6 +38,15 @@ type Directory interface {
 	AllSubscriptions(ctx context.Context, after string, limit int) (page []push.Subscription, next string, err error)
 	// ByToken finds the subscription (tombstones included) that token confirms.
 	ByToken(ctx context.Context, token string) (push.Subscription, error)
+}
+
+// Gate decides who may call.
+type Gate interface {
+	// Admit judges the request r for an action on a topic, "" where the action
+	// names none, before its parameters are judged. It gives the id of the key
+	// that has signed r, "" where the gate stands open to everybody. A refusal is a
+	// *push.Error with one of SNS's codes.
+	Admit(ctx context.Context, r sigv4.Request, action, topicARN string) (keyID string, err error)
 }
 
 // Publisher is the pipeline's Publish verb.

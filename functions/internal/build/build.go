@@ -38,10 +38,7 @@ type Batch func(context.Context, events.SQSEvent) (events.SQSEventResponse, erro
 // Like the others it ends the process with one log line that says what is wrong:
 // AWS Lambda reports it and starts the function anew.
 func MustPublish() func(context.Context, json.RawMessage) (any, error) {
-	b := must(open(context.Background(), os.Getenv, needs{signer: true}))
-	if err := b.mayServe(); err != nil {
-		stop(err)
-	}
+	b := must(open(context.Background(), os.Getenv, needs{signer: true, keys: true}))
 	if b.config.PublicURL == "" && b.aws != nil {
 		return b.seen.publish((&frontDoor{make: b.functions}).Handle)
 	}
@@ -90,9 +87,9 @@ type builder struct {
 	embedded *stack.Stack
 }
 
-// needs are what a function's own work takes: the key that signs messages, and
-// the URL that links begin with.
-type needs struct{ signer, links bool }
+// needs are what a function's own work takes: the key that signs messages, the
+// keys that callers sign with, and the URL that links begin with.
+type needs struct{ signer, keys, links bool }
 
 // open reads the environment and opens the adapters it chooses. A function that
 // makes links must be told where they begin; the embedded adapters' one always is.
@@ -106,7 +103,7 @@ func open(ctx context.Context, getenv func(string) string, n needs) (*builder, e
 	}
 	b := watched(c, os.Stderr)
 	if c.Table != "" {
-		b.aws, err = openCloud(ctx, c, n.signer)
+		b.aws, err = openCloud(ctx, c, n)
 		return b, err
 	}
 	b.embedded, err = stack.Open(ctx, c, b.log)
@@ -124,20 +121,12 @@ func watched(c config.Config, out io.Writer) *builder {
 	return &builder{config: c, log: log.Logger, observer: log.Observer, seen: invocations{log: log, now: time.Now}}
 }
 
-// mayServe keeps a deployed front door shut: this build does not check who calls.
-func (b *builder) mayServe() error {
-	if b.aws != nil && !b.config.Unauthenticated {
-		return errors.New("POSTINO_UNAUTHENTICATED is not yes: callers are not checked, so a deployed front door would be anyone's; set it only where nobody else reaches the Function URL")
-	}
-	return nil
-}
-
 // functions wires the four handlers; their links begin with publicURL.
 func (b *builder) functions(publicURL string) (installation.Functions, error) {
 	if b.aws != nil {
 		return b.aws.functions(b.config, publicURL, b.observer, b.log)
 	}
-	a, err := b.embedded.Adapters(publicURL, b.observer, b.log)
+	a, err := b.embedded.Adapters(publicURL, false, b.observer, b.log)
 	if err != nil {
 		return installation.Functions{}, fmt.Errorf("the embedded adapters: %w", errors.Join(err, b.embedded.Close()))
 	}

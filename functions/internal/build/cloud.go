@@ -2,12 +2,15 @@ package build
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
+	"postino/shared/access"
 	"postino/shared/aws/awscall"
+	"postino/shared/aws/kmsseal"
 	"postino/shared/aws/schedulertimer"
 	"postino/shared/aws/stack"
 	"postino/shared/config"
@@ -37,7 +40,7 @@ type cloud struct {
 // openCloud makes the adapters and, for a function that signs, reads the signing
 // key: which is also the proof that table, region and permissions are right
 // before anything is taken.
-func openCloud(ctx context.Context, c config.Config, signs bool) (*cloud, error) {
+func openCloud(ctx context.Context, c config.Config, n needs) (*cloud, error) {
 	settings, err := awscall.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -48,8 +51,14 @@ func openCloud(ctx context.Context, c config.Config, signs bool) (*cloud, error)
 	}
 	a.timer, err = schedulertimer.New(schedulertimer.Config{Client: scheduler.NewFromConfig(settings), Queues: a.Queue, Payloads: a.Store,
 		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed, Near: c.MaxQueueDelay})
-	if err != nil || !signs {
-		return &a, err
+	if err != nil {
+		return nil, err
+	}
+	if n.keys && c.KeysKMSKey == "" {
+		return nil, errors.New(kmsseal.KeyVariable + " is not set: it names the KMS key that opens the keys of callers")
+	}
+	if !n.signer {
+		return &a, nil
 	}
 	a.key, err = signingKey{Client: a.DB, Table: c.Table, Now: time.Now}.loadOrCreate(ctx)
 	return &a, err
@@ -66,7 +75,9 @@ func (a *cloud) functions(c config.Config, publicURL string, observer pipeline.O
 			return installation.Functions{}, err
 		}
 	}
-	f := installation.New(c, installation.Adapters{Store: a.Store, Queues: a.Queue, Timer: a.timer, Signer: signer, Links: links,
+	// A deployed front door is anybody's to knock at: it opens to keys alone.
+	gate := &access.Gate{Keys: a.Keys, PublicURL: publicURL, Now: time.Now}
+	f := installation.New(c, installation.Adapters{Store: a.Store, Queues: a.Queue, Timer: a.timer, Signer: signer, Links: links, Gate: gate,
 		Observer: observer, Log: log, CacheFor: cacheFor, MaxIdle: maxIdle})
 	opener := func(next verb) *schedulertimer.Opener {
 		return &schedulertimer.Opener{Payloads: a.Store, Trusted: []string{c.Queues.Attempt, c.Queues.Retry, c.Queues.Failed},

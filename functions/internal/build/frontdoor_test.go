@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"postino/shared/installation"
@@ -47,19 +46,5 @@ func TestAFrontDoorThatCannotBeMadeIsTriedAgain(t *testing.T) {
 	broken = false
 	if _, err := d.at(json.RawMessage(`{}`)); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestADeployedFrontDoorStaysShutUnlessToldThatNobodyElseReachesIt(t *testing.T) {
-	b := &builder{aws: &cloud{}}
-	if err := b.mayServe(); err == nil || !strings.Contains(err.Error(), "POSTINO_UNAUTHENTICATED") {
-		t.Errorf("it opens: %v", err)
-	}
-	b.config.Unauthenticated = true
-	if err := b.mayServe(); err != nil {
-		t.Error(err)
-	}
-	if err := (&builder{}).mayServe(); err != nil {
-		t.Errorf("the embedded adapters need no permission: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"postino/shared/access"
 	"postino/shared/aws/awstest"
 	"postino/shared/aws/dynamostore"
 	"postino/shared/conformance"
@@ -44,6 +45,10 @@ func harness[P any](p func(*dynamostore.Store) P) conformance.Harness[P] {
 
 func TestTheStoreKeepsTheDirectorysPromises(t *testing.T) {
 	conformance.ExerciseDirectory(t, harness(func(s *dynamostore.Store) snsapi.Directory { return s }))
+}
+
+func TestTheStoreKeepsTheKeysPromises(t *testing.T) {
+	conformance.ExerciseKeys(t, harness(func(s *dynamostore.Store) access.Store { return s }))
 }
 
 func TestTheStoreKeepsTheDeliveriesPromises(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 //	D#<message>#<shard>        <subscription>#<gen>   a delivery's retry state
 //	R#<subscription>           R                      the next free throttle slot
 //	P#<name>                   P                      a large job that waits for its schedule
+//	A#<key id>                 A                      an access key, its secret sealed
 
 // Attribute names used in more than one place.
 const (
@@ -34,6 +35,7 @@ const (
 const (
 	topicList    = "topics"        // listing, by ARN
 	subList      = "subscriptions" // listing, live ones by ARN
+	keyList      = "keys"          // listing, access keys by id
 	lapsingState = "lapsing"       // states, by the time a tombstone or an unconfirmed subscription may go
 )
 
@@ -52,6 +54,8 @@ func endpointKey(s push.Subscription) (pk, sk string) {
 func tokenKey(token string) (pk, sk string) { return "K#" + hashed(token), "K" }
 
 func slotKey(subscriptionARN string) (pk, sk string) { return "R#" + subscriptionARN, "R" }
+
+func accessKey(id string) (pk, sk string) { return "A#" + id, "A" }
 
 func payloadKey(name string) (pk, sk string) { return "P#" + name, "P" }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"postino/shared/access"
 	"postino/shared/aws/dynamostore"
 	"postino/shared/aws/schedulertimer"
 	"postino/shared/operator"
@@ -18,6 +19,7 @@ import (
 
 var (
 	_ dynamostore.API         = (*dynamodb.Client)(nil)
+	_ access.Store            = (*dynamostore.Store)(nil)
 	_ snsapi.Directory        = (*dynamostore.Store)(nil)
 	_ pipeline.Deliveries     = (*dynamostore.Store)(nil)
 	_ pipeline.Slots          = (*dynamostore.Store)(nil)
@@ -38,6 +40,7 @@ func TestWhatMustNotBeStaleIsReadStrongly(t *testing.T) {
 		"a subscription":       {func(s *dynamostore.Store) error { _, err := s.Subscription(ctx, sub, true); return err }, true},
 		"a subscription, weak": {func(s *dynamostore.Store) error { _, err := s.Subscription(ctx, sub, false); return err }, false},
 		"a token":              {func(s *dynamostore.Store) error { _, err := s.ByToken(ctx, "t"); return err }, true},
+		"an access key":        {func(s *dynamostore.Store) error { _, err := s.Key(ctx, "k"); return err }, true},
 		"a payload":            {func(s *dynamostore.Store) error { _, _, err := s.Payload(ctx, "p"); return err }, true},
 	}
 	for name, c := range reads {

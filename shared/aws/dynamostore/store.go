@@ -1,5 +1,5 @@
-// Package dynamostore keeps topics, subscriptions, the retry state of
-// deliveries, throttle slots and the payloads of large waiting jobs in one
+// Package dynamostore keeps topics, subscriptions, access keys, the retry state
+// of deliveries, throttle slots and the payloads of large waiting jobs in one
 // DynamoDB table. docs/dynamodb.md is its design on a page: keys, items, access
 // patterns, what is read strongly and why, where heat may gather.
 package dynamostore
@@ -22,6 +22,7 @@ type API interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
@@ -47,7 +48,7 @@ type Config struct {
 const TableVariable = "POSTINO_TABLE"
 
 // Store implements snsapi.Directory, pipeline.Deliveries, pipeline.Slots,
-// operator.Deliveries and schedulertimer.Payloads.
+// access.Store, operator.Deliveries and schedulertimer.Payloads.
 type Store struct{ Config }
 
 // New checks c. It makes no call.

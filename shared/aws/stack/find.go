@@ -39,6 +39,7 @@ var outputs = map[string]string{
 	"FanoutQueueUrl":     "POSTINO_FANOUT_QUEUE",
 	"DeadLetterQueueUrl": "POSTINO_DEAD_LETTER_QUEUE",
 	"FailedJobsQueueUrl": "POSTINO_FAILED_JOBS_QUEUE",
+	"KeysKmsKeyArn":      "POSTINO_KEYS_KMS_KEY",
 }
 
 // optional are outputs that a stack may lack.

@@ -27,6 +27,7 @@ var outputs = map[string]string{
 	"AttemptQueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/s-AttemptQueue-1", "RetryQueueUrl": "https://q/111122223333/s-RetryQueue-1",
 	"FanoutQueueUrl": "https://q/111122223333/s-FanoutQueue-1", "DeadLetterQueueUrl": "https://q/111122223333/s-DeadLetterQueue-1",
 	"FailedJobsQueueUrl": "http://127.0.0.1:4566/111122223333/s-FailedJobsQueue-1", "EventTopicArn": "arn:aws:sns:eu-west-1:111122223333:events",
+	"KeysKmsKeyArn": "arn:aws:kms:eu-west-1:111122223333:key/1",
 }
 
 // answer describes a stack, without the outputs left out.

@@ -17,7 +17,7 @@ func (s *Stack) Operator() *operator.Operator {
 	c := s.Config
 	// Without the signing key: the deliver function signs what comes unsigned.
 	publish := &pipeline.Publish{Directory: s.Store, Queues: s.Queue, Names: c.Queues, Now: time.Now, NewID: uuid.NewString, InlineLimit: c.InlineFanout}
-	return &operator.Operator{Deliveries: s.Store, Directory: s.Store, Queues: s.Queue, Jobs: s.Queue, Names: c.Queues,
+	return &operator.Operator{Deliveries: s.Store, Directory: s.Store, Keys: s.Keys, Queues: s.Queue, Jobs: s.Queue, Names: c.Queues,
 		Redriver: &pipeline.Redrive{Directory: s.Store, Queues: s.Queue, Names: c.Queues, Now: time.Now, MaxRedrives: c.MaxRedrives,
 			Republisher: lambdaio.PublishHandler{Publisher: publish, EventTopic: c.EventTopicARN}},
 		Publisher: publish, Region: c.Region, Account: c.Account, Now: time.Now, Random: rand.Reader}

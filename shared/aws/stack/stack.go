@@ -6,11 +6,15 @@ package stack
 import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"postino/shared/access"
 	"postino/shared/aws/dynamostore"
+	"postino/shared/aws/kmsseal"
 	"postino/shared/aws/sqsqueue"
 	"postino/shared/config"
+	"postino/shared/installation"
 )
 
 // Stack is the adapters of one installation.
@@ -22,6 +26,9 @@ type Stack struct {
 	DB    *dynamodb.Client
 	Store *dynamostore.Store
 	Queue *sqsqueue.Queue
+	// Keys are those that callers sign with. Making and checking them needs the
+	// KMS key, listing and revoking does not.
+	Keys *access.Keyring
 }
 
 // Open makes the adapters over settings, which awscall.Load gives. It makes no
@@ -34,5 +41,6 @@ func Open(settings aws.Config, c config.Config) (*Stack, error) {
 	}
 	s.Queue, err = sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(settings), Region: settings.Region,
 		Known: []string{c.Queues.DeadLetter, c.Queues.Failed}})
+	s.Keys = installation.Keys(c, s.Store, kmsseal.New(kms.NewFromConfig(settings), c.KeysKMSKey))
 	return s, err
 }

@@ -217,6 +217,35 @@ func TestAFileOfANewerSchemaIsLeftAlone(t *testing.T) {
 	sentence(t, err, "has schema version 99", "newer one")
 }
 
+func TestAFileOfEachOlderSchemaIsBroughtForwardWithWhatItHolds(t *testing.T) {
+	for n := 1; n < len(migrations); n++ {
+		dir := t.TempDir()
+		c, err := connect(filepath.Join(dir, "postino.db"), "journal_mode(WAL)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&DB{}).migrate(c, migrations[:n], epoch); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.exec(`INSERT INTO topic VALUES ('kept', 7, '{}')`)
+		if err := errors.Join(err, c.close()); err != nil {
+			t.Fatal(err)
+		}
+		db, err := Open(Options{Dir: dir})
+		if err != nil {
+			t.Fatalf("version %d: %v", n, err)
+		}
+		var version, kept int64
+		err = db.Read(t.Context(), func(tx *Tx) error {
+			err := tx.Query(`SELECT max(version) FROM schema_version`, func(r Row) error { version = r.Int(0); return nil })
+			return errors.Join(err, tx.Query(`SELECT version FROM topic WHERE arn = 'kept'`, func(r Row) error { kept = r.Int(0); return nil }))
+		})
+		if err := errors.Join(err, db.Close()); err != nil || version != int64(len(migrations)) || kept != 7 {
+			t.Errorf("of version %d became %d, the topic's version is %d (%v)", n, version, kept, err)
+		}
+	}
+}
+
 func TestMigrationsGoForwardOnceAndStopWhereOneFails(t *testing.T) {
 	c, err := connect(filepath.Join(t.TempDir(), "x.db"))
 	if err != nil {

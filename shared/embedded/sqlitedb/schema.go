@@ -74,6 +74,10 @@ var migrations = []string{
 		subscription TEXT PRIMARY KEY,
 		next_ns      INTEGER NOT NULL
 	) WITHOUT ROWID;`,
+	`CREATE TABLE access_key (
+		id  TEXT PRIMARY KEY,
+		doc TEXT NOT NULL
+	) WITHOUT ROWID;`,
 }
 
 // migrate brings the file to the newest of steps and refuses one that is

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"postino/shared/access"
 	"postino/shared/conformance"
 	"postino/shared/embedded/sqlitedb"
 	"postino/shared/operator"
@@ -71,6 +72,10 @@ func harness[P any](as func(*fixture) P) conformance.Harness[P] {
 			return as(f)
 		},
 	}
+}
+
+func TestKeysConform(t *testing.T) {
+	conformance.ExerciseKeys(t, harness(func(f *fixture) access.Store { return f }))
 }
 
 func TestDirectoryConforms(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 func adapters(t *testing.T, s *stack.Stack) installation.Adapters {
 	t.Helper()
-	a, err := s.Adapters("http://127.0.0.1:1", nil, nil)
+	a, err := s.Adapters("http://127.0.0.1:1", false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"postino/shared/access"
 	"postino/shared/config"
 	"postino/shared/embedded/clocktimer"
+	"postino/shared/embedded/keyseal"
 	"postino/shared/embedded/sqlitedb"
 	"postino/shared/embedded/sqlitequeue"
 	"postino/shared/embedded/sqlitestore"
@@ -28,6 +30,8 @@ type Stack struct {
 	Store *sqlitestore.Store
 	Queue *sqlitequeue.Queue
 	Timer *clocktimer.Timer
+	// Keys are those that callers sign with.
+	Keys *access.Keyring
 
 	dir      string
 	attempts string // the fresh lane's queue
@@ -63,8 +67,36 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (_ *Stack, err
 	if err := s.ensureQueues(ctx, c.Queues); err != nil {
 		return nil, err
 	}
+	if s.Keys, err = openKeys(c, s.Store); err != nil {
+		return nil, err
+	}
 	s.Timer = clocktimer.Open(s.DB, s.Queue, clocktimer.Config{Log: log})
 	return s, nil
+}
+
+// OpenKeys opens the keys alone, of a data directory that no server uses. done
+// lets the directory go.
+func OpenKeys(ctx context.Context, c config.Config) (keys *access.Keyring, done func() error, err error) {
+	db, err := sqlitedb.Open(sqlitedb.Options{Dir: c.Data})
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := sqlitestore.Open(ctx, db)
+	if err == nil {
+		keys, err = openKeys(c, store)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return keys, db.Close, nil
+}
+
+func openKeys(c config.Config, store access.Store) (*access.Keyring, error) {
+	sealer, err := keyseal.Open(filepath.Join(c.Data, "keys.secret"))
+	if err != nil {
+		return nil, err
+	}
+	return installation.Keys(c, store, sealer), nil
 }
 
 func (s *Stack) ensureQueues(ctx context.Context, q pipeline.QueueNames) error {
@@ -83,20 +115,24 @@ func (s *Stack) ensureQueues(ctx context.Context, q pipeline.QueueNames) error {
 }
 
 // Adapters are what an installation stands on. publicURL is where its links
-// begin. Endpoints may be on this host while publicURL is: a server that is
-// reached from elsewhere, through a proxy say, must not be made to push to the
-// services beside it.
-func (s *Stack) Adapters(publicURL string, observer pipeline.Observer, log *slog.Logger) (installation.Adapters, error) {
+// begin; public says that it is reached from elsewhere whatever that URL is. While
+// neither leads beyond this host, endpoints may be on it, and callers need no key
+// until there is one: a server that others reach, through a proxy say, must not be
+// made to push to the services beside it, nor serve everybody.
+func (s *Stack) Adapters(publicURL string, public bool, observer pipeline.Observer, log *slog.Logger) (installation.Adapters, error) {
 	links := envelope.Links{PublicURL: publicURL}
 	signer, err := signing.LoadOrCreate(filepath.Join(s.dir, "signing.pem"), time.Now(), links)
 	if err != nil {
 		return installation.Adapters{}, err
 	}
-	return installation.Adapters{Store: s.Store, Queues: s.Queue, Timer: s.Timer, Signer: signer, Links: links,
-		Observer: observer, Log: log, AllowLoopback: onThisHost(publicURL), Admit: s.admit}, nil
+	local := !public && Local(publicURL)
+	gate := &access.Gate{Keys: s.Keys, PublicURL: publicURL, OpenWhileEmpty: local, Now: time.Now}
+	return installation.Adapters{Store: s.Store, Queues: s.Queue, Timer: s.Timer, Signer: signer, Links: links, Gate: gate,
+		Observer: observer, Log: log, AllowLoopback: local, Admit: s.admit}, nil
 }
 
-func onThisHost(publicURL string) bool {
+// Local reports whether a public URL leads nowhere but to this host.
+func Local(publicURL string) bool {
 	u, err := url.Parse(publicURL)
 	if err != nil {
 		return false

@@ -67,7 +67,7 @@ func TestTheFiveQueuesExistFromTheStart(t *testing.T) {
 func TestMessagesTimersAndTheKeyOutliveTheStack(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	a, err := s.Adapters("http://127.0.0.1:1", nil, nil)
+	a, err := s.Adapters("http://127.0.0.1:1", false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestMessagesTimersAndTheKeyOutliveTheStack(t *testing.T) {
 	if got, err := s.Queue.Receive(t.Context(), "RetryQueue", 10, time.Minute, 0); err != nil || len(got) != 0 {
 		t.Errorf("received %+v, %v", got, err)
 	}
-	if a, err = s.Adapters("http://127.0.0.1:2", nil, nil); err != nil || a.Signer.CertPath() != path {
+	if a, err = s.Adapters("http://127.0.0.1:2", false, nil, nil); err != nil || a.Signer.CertPath() != path {
 		t.Errorf("the certificate moved from %s to %s (%v)", path, a.Signer.CertPath(), err)
 	}
 }
@@ -132,7 +132,7 @@ func TestAStackThatCannotOpenLeavesNothingOpen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "signing.pem"), []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Adapters("http://127.0.0.1:1", nil, nil); err == nil {
+	if _, err := s.Adapters("http://127.0.0.1:1", false, nil, nil); err == nil {
 		t.Error("a damaged key is taken")
 	}
 	closed(t, s)

@@ -8,10 +8,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 
 	"postino/shared/config"
 	"postino/shared/embedded/stack"
@@ -24,8 +22,8 @@ import (
 
 // Options say where and how a server runs.
 type Options struct {
-	// Listen is host:port; port 0 takes a free one. It must be a loopback
-	// address: callers are not authenticated.
+	// Listen is host:port; port 0 takes a free one. An address that others reach
+	// needs a key in the data directory: nobody calls there without.
 	Listen string
 	Config config.Config
 	// Log gets the server's own lines.
@@ -38,7 +36,9 @@ type Options struct {
 type Host struct {
 	options  Options
 	listener net.Listener
-	server   operator.ServerFile
+	// public says that others than this host's programs can connect.
+	public bool
+	server operator.ServerFile
 
 	stack     *stack.Stack
 	log       *telemetry.DeliveryLog
@@ -58,7 +58,7 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	if h.stack, err = stack.Open(ctx, o.Config, o.Log); err != nil {
 		return nil, err
 	}
-	if h.listener, err = listen(o.Listen); err != nil {
+	if err := h.listen(ctx); err != nil {
 		return nil, err
 	}
 	if h.log, err = telemetry.OpenDeliveryLog(o.Config.Data, telemetry.DeliveryLogOptions{Log: o.Log}); err != nil {
@@ -70,40 +70,6 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	return h, h.announce()
 }
 
-// listen refuses what would let strangers in.
-func listen(address string) (net.Listener, error) {
-	name, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %q is not host:port: give one such as 127.0.0.1:4575", address)
-	}
-	if ip, err := netip.ParseAddr(name); name != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("--listen %s is not a loopback address, and this server does not authenticate callers: listen on 127.0.0.1 and put a proxy that does in front", address)
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; choose another port with --listen 127.0.0.1:PORT", net.JoinHostPort(name, port), rootCause(err))
-	}
-	return l, nil
-}
-
-// rootCause strips the "listen tcp …" that the sentence says already.
-func rootCause(err error) error {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err
-}
-
-func (h *Host) publicURL() string {
-	if u := h.options.Config.PublicURL; u != "" {
-		return u
-	}
-	return h.URL()
-}
-
-// URL is where the server listens.
-func (h *Host) URL() string { return "http://" + h.listener.Addr().String() }
-
 // assemble makes the functions over the adapters.
 func (h *Host) assemble() error {
 	h.meter = metrics.New(h.gauges())
@@ -111,7 +77,7 @@ func (h *Host) assemble() error {
 	if h.options.Observer != nil {
 		observers = append(observers, h.options.Observer)
 	}
-	a, err := h.stack.Adapters(h.publicURL(), telemetry.Tee(observers...), h.options.Log)
+	a, err := h.stack.Adapters(h.publicURL(), h.public, telemetry.Tee(observers...), h.options.Log)
 	if err != nil {
 		return err
 	}

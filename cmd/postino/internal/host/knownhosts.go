@@ -19,18 +19,24 @@ func (h *Host) knownHosts(next http.Handler) http.Handler {
 	if u, err := url.Parse(h.publicURL()); err == nil {
 		public = u.Hostname()
 	}
+	listens := hostname(h.options.Listen)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if name := hostname(r.Host); strings.EqualFold(name, public) || loopback(name) {
+		name := hostname(r.Host)
+		if strings.EqualFold(name, public) || loopback(name) || name != "" && strings.EqualFold(name, listens) || name == addressOf(local(r)) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		refusal := h.functions.Publish.Refuse(push.CodeAuthorizationError, "This server is not known by the name that the request's Host header gives")
-		for name, values := range refusal.Header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(refusal.Status)
-		_, _ = w.Write(refusal.Body)
+		h.refuse(w, push.CodeAuthorizationError, "This server is not known by the name that the request's Host header gives")
 	})
+}
+
+func (h *Host) refuse(w http.ResponseWriter, code push.Code, text string) {
+	refusal := h.functions.Publish.Refuse(code, text)
+	for name, values := range refusal.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(refusal.Status)
+	_, _ = w.Write(refusal.Body)
 }
 
 // hostname is a Host header without port and brackets.

@@ -22,6 +22,10 @@ const (
 	grace = 5 * time.Second
 	// drain is how long requests under way may take.
 	drain = 5 * time.Second
+	// answerWithin bounds a request's answer, made and taken: longer than the
+	// command line waits for one, and no connection is held for ever by who reads
+	// nothing.
+	answerWithin = 3 * time.Minute
 	// tidyEvery is how often expired records are forgotten.
 	tidyEvery = time.Minute
 	// tidyStep is how many are forgotten in one transaction.
@@ -36,7 +40,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer tuneGC()()
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: answerWithin,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return work }}
 	polling, stopPolling := context.WithCancel(ctx)
 	defer stopPolling()
@@ -79,8 +83,9 @@ func (h *Host) handler() http.Handler {
 	door := h.functions.Publish
 	guarded := http.NewServeMux()
 	guarded.Handle("/", lambdaio.Gateway{Handle: door.HandleURL, Refuse: door.Refuse})
-	guarded.Handle(operator.Prefix, operator.HTTP{Operator: h.Operator(), Token: h.server.Token, Log: h.options.Log})
-	guarded.Handle("GET /metrics", h.meter.Handler())
+	api := operator.HTTP{Operator: h.Operator(), Token: h.server.Token, Log: h.options.Log}
+	guarded.Handle(operator.Prefix, h.operations(api))
+	guarded.Handle("GET /metrics", h.metrics(api))
 	mux := http.NewServeMux()
 	mux.Handle("/", h.knownHosts(guarded))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -93,7 +98,7 @@ func (h *Host) handler() http.Handler {
 // Operator is what the command line asks of this server.
 func (h *Host) Operator() *operator.Operator {
 	c := h.options.Config
-	return &operator.Operator{Deliveries: h.stack.Store, DeliveryLog: deliveryLog{c.Data}, Queues: operatorQueues{h.stack.Queue}, Directory: h.stack.Store, Redriver: h.functions.Redriver, Publisher: h.functions.Publish.Publisher,
+	return &operator.Operator{Deliveries: h.stack.Store, DeliveryLog: deliveryLog{c.Data}, Queues: operatorQueues{h.stack.Queue}, Directory: h.stack.Store, Keys: h.stack.Keys, Redriver: h.functions.Redriver, Publisher: h.functions.Publish.Publisher,
 		Jobs: h.stack.Queue, Names: c.Queues, Region: c.Region, Account: c.Account, Now: time.Now, Random: rand.Reader, Log: h.options.Log}
 }
 

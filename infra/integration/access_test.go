@@ -1,0 +1,149 @@
+//go:build integration
+
+package integration
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"postino/shared/operator"
+)
+
+// credentials are those of the environment: a key of the stack's.
+func (s *stack) credentials() aws.Credentials {
+	s.t.Helper()
+	c, err := find()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	credentials, err := c.Credentials.Retrieve(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return credentials
+}
+
+// request is a call of the SNS API made by hand, unsigned.
+func (s *stack) request(form string) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.output("EndpointUrl")+"/", strings.NewReader(form))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+func (s *stack) sign(r *http.Request, form string, at time.Time, credentials aws.Credentials) {
+	s.t.Helper()
+	sum := sha256.Sum256([]byte(form))
+	if err := v4.NewSigner().SignHTTP(s.t.Context(), credentials, r, hex.EncodeToString(sum[:]), "sns", "eu-south-2", at); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func do(t *testing.T, r *http.Request) (status int, body string) {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+func TestTheFrontDoorRefusesWhoHasNoKey(t *testing.T) {
+	s := deployed(t)
+	good, form := s.credentials(), url.Values{"Action": {"ListTopics"}}.Encode()
+	wrong, unknown := good, good
+	wrong.SecretAccessKey = strings.Repeat("x", 40)
+	unknown.AccessKeyID = "POSTINOAAAAAAAAAAAAA"
+	stranger := aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "x"}
+	body := func(text string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+		}
+	}
+	for name, c := range map[string]struct {
+		credentials aws.Credentials
+		at          time.Duration
+		change      func(*http.Request)
+		status      int
+		says        string
+	}{
+		"a good call":      {good, 0, nil, 200, "<ListTopicsResult>"},
+		"an unsigned call": {good, 0, func(r *http.Request) { r.Header.Del("Authorization") }, 403, "<Code>MissingAuthenticationToken</Code>"},
+		"a malformed one":  {good, 0, func(r *http.Request) { r.Header.Set("Authorization", "AWS4-HMAC-SHA256 nonsense") }, 400, "<Code>IncompleteSignature</Code>"},
+		"an unknown key":   {unknown, 0, nil, 403, "<Code>InvalidClientTokenId</Code>"},
+		"a key of AWS's":   {stranger, 0, nil, 403, "<Code>InvalidClientTokenId</Code>"},
+		"a wrong secret":   {wrong, 0, nil, 403, "<Code>SignatureDoesNotMatch</Code>"},
+		"an altered body":  {good, 0, body(form + "&NextToken=x"), 403, "<Code>SignatureDoesNotMatch</Code>"},
+		"an altered query": {good, 0, func(r *http.Request) { r.URL.RawQuery = "NextToken=x" }, 403, "<Code>SignatureDoesNotMatch</Code>"},
+		"an altered header": {good, 0, func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+		}, 403, "<Code>SignatureDoesNotMatch</Code>"},
+		"an expired call": {good, -16 * time.Minute, nil, 403, "Signature expired"},
+		"a call to come":  {good, 16 * time.Minute, nil, 403, "Signature not yet current"},
+	} {
+		r := s.request(form)
+		s.sign(r, form, time.Now().Add(c.at), c.credentials)
+		if c.change != nil {
+			c.change(r)
+		}
+		if status, answer := do(t, r); status != c.status || !strings.Contains(answer, c.says) {
+			t.Errorf("%s is answered with %d %s, want %d and %s", name, status, answer, c.status, c.says)
+		}
+	}
+}
+
+func TestAKeyIsMadeLimitedAndRevokedOnTheStack(t *testing.T) {
+	s := deployed(t)
+	topic := s.topic()
+	name := topic[strings.LastIndexByte(topic, ':')+1:]
+	var key operator.NewKey
+	if err := json.Unmarshal([]byte(s.does([]string{"keys", "add", "--actions", "GetTopicAttributes", "--topics", name, "--note", "it", "--json"})), &key); err != nil {
+		t.Fatal(err)
+	}
+	call := func(form url.Values) (int, string) {
+		body := form.Encode()
+		r := s.request(body)
+		s.sign(r, body, time.Now(), aws.Credentials{AccessKeyID: key.ID, SecretAccessKey: key.Secret})
+		return do(t, r)
+	}
+	allowed := url.Values{"Action": {"GetTopicAttributes"}, "TopicArn": {topic}}
+	if status, answer := call(allowed); status != http.StatusOK {
+		t.Errorf("what it is for is answered with %d %s", status, answer)
+	}
+	for _, form := range []url.Values{{"Action": {"Publish"}, "TopicArn": {topic}, "Message": {"m"}}, {"Action": {"GetTopicAttributes"}, "TopicArn": {topic + "2"}}, {"Action": {"ListTopics"}}} {
+		if status, answer := call(form); status != http.StatusForbidden || !strings.Contains(answer, "<Code>AuthorizationError</Code>") {
+			t.Errorf("%v is answered with %d %s", form, status, answer)
+		}
+	}
+	s.does([]string{"keys", "revoke", key.ID}, "Revoked")
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		status, answer := call(allowed)
+		if status == http.StatusForbidden && strings.Contains(answer, "<Code>InvalidClientTokenId</Code>") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a revoked key is answered with %d %s", status, answer)
+		}
+	}
+	if strings.Contains(s.does([]string{"keys", "list"}), key.ID) {
+		t.Error("a revoked key is listed")
+	}
+}

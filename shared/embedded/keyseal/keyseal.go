@@ -1,0 +1,128 @@
+// Package keyseal seals the secrets of access keys with a key of the data
+// directory's own, so that the database alone, or a copy of it, tells no secret.
+package keyseal
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"postino/shared/push"
+	"postino/shared/wholefile"
+)
+
+// Sealer seals with AES-256-GCM. What is sealed begins with a random nonce of 12
+// bytes; the access key's id is authenticated with it.
+type Sealer struct {
+	path string
+
+	mu   sync.Mutex
+	aead cipher.AEAD // nil while there is no file
+}
+
+// Open reads the key file at path if there is one. It is made when the first
+// secret is sealed, and never replaced. The error is one sentence that says what
+// to do.
+func Open(path string) (*Sealer, error) {
+	s := &Sealer{path: path}
+	if err := s.load(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Seal implements access.Sealer.
+func (s *Sealer) Seal(_ context.Context, keyID, secret string) ([]byte, error) {
+	aead, err := s.key(true)
+	if err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, aead.NonceSize())
+	if _, err := rand.Read(nonce); err != nil {
+		return nil, err
+	}
+	return aead.Seal(nonce, nonce, []byte(secret), []byte(keyID)), nil
+}
+
+// Open implements access.Sealer.
+func (s *Sealer) Open(_ context.Context, keyID string, sealed []byte) (string, error) {
+	aead, err := s.key(false)
+	if err != nil {
+		return "", err
+	}
+	n := aead.NonceSize()
+	if len(sealed) < n {
+		return "", s.foreign(keyID, errors.New("too short"))
+	}
+	secret, err := aead.Open(nil, sealed[:n], sealed[n:], []byte(keyID))
+	if err != nil {
+		return "", s.foreign(keyID, err)
+	}
+	return string(secret), nil
+}
+
+func (s *Sealer) foreign(keyID string, cause error) error {
+	return &push.Error{Code: push.CodeInternalError, Text: "The key's secret cannot be read.",
+		Cause: fmt.Errorf("the secret of %s was not sealed with %s: restore that file from a backup, or revoke the key and add another: %w", keyID, s.path, cause)}
+}
+
+// key gives the cipher, with a file made for it where create says so.
+func (s *Sealer) key(create bool) (cipher.AEAD, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aead != nil {
+		return s.aead, nil
+	}
+	err := s.load()
+	if errors.Is(err, fs.ErrNotExist) && create {
+		random := make([]byte, 32)
+		if _, err := rand.Read(random); err != nil {
+			return nil, err
+		}
+		if err := wholefile.Create(s.path, []byte(hex.EncodeToString(random)+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("cannot create %s, which secrets are sealed with: %w; let this user write there", s.path, err)
+		}
+		err = s.load()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &push.Error{Code: push.CodeInternalError, Text: "The key's secret cannot be read.",
+			Cause: fmt.Errorf("%s, which secrets are sealed with, is gone: restore it from a backup, or revoke the keys and add others: %w", s.path, err)}
+	}
+	return s.aead, err
+}
+
+// load's error is fs.ErrNotExist itself when there is no file.
+func (s *Sealer) load() error {
+	info, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read %s, which secrets are sealed with: %w; let this user read it", s.path, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("%s, which secrets are sealed with, is open to other users of this machine (mode %04o); run: chmod 600 %[1]s", s.path, mode)
+	}
+	content, err := os.ReadFile(s.path)
+	if err != nil {
+		return fmt.Errorf("cannot read %s, which secrets are sealed with: %w; let this user read it", s.path, err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(content)))
+	if err != nil || len(key) != 32 {
+		return fmt.Errorf("%s, which secrets are sealed with, is damaged; restore it from a backup, or move it away, revoke all keys and add others", s.path)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return err
+	}
+	s.aead, err = cipher.NewGCM(block)
+	return err
+}
