@@ -68,7 +68,8 @@ func (s *Signature) Value() string { return s.value }
 
 // NeverRepeated reports whether the signature covers the two headers by which AWS
 // SDKs tell apart not only calls but the tries of a call: whoever sends the same
-// signature again has copied it (AWS SDKs reference, retry behaviour).
+// signature again has copied it. The SDK for Go signs them; boto3 and the AWS CLI
+// send them unsigned, and two of their tries within a second have one signature.
 func (s *Signature) NeverRepeated() bool {
 	return s.signs("amz-sdk-invocation-id") && s.signs("amz-sdk-request")
 }

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"time"
 
 	"postino/shared/embedded/sqlitedb"
@@ -50,4 +52,16 @@ func (h *Host) Records(ctx context.Context) (n int64, err error) {
 func (h *Host) Reserve(ctx context.Context, rate float64, n int) error {
 	_, err := h.stack.Store.Reserve(ctx, "arn:aws:sns:us-east-1:000000000000:t:x", rate, n, time.Now())
 	return err
+}
+
+// Handler is the whole HTTP surface.
+func (h *Host) Handler() http.Handler { return h.handler() }
+
+// At puts the address that a connection was made to into a request's context.
+func At(ctx context.Context, hostport string) context.Context {
+	at, err := net.ResolveTCPAddr("tcp", hostport)
+	if err != nil {
+		panic(err)
+	}
+	return context.WithValue(ctx, http.LocalAddrContextKey, at)
 }

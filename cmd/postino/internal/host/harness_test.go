@@ -49,6 +49,7 @@ type server struct {
 	*sns.Client
 	operator *operator.Client
 	events   *recorder
+	host     *host.Host
 	// stop ends Run, once, and says how long that took.
 	stop func() time.Duration
 }
@@ -108,6 +109,7 @@ func run(t *testing.T, h *host.Host, s *server) *server {
 		return took
 	}
 	t.Cleanup(func() { s.stop() })
+	s.host = h
 	s.connect(h.URL())
 	return s
 }

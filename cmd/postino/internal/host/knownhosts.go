@@ -19,10 +19,13 @@ func (h *Host) knownHosts(next http.Handler) http.Handler {
 	if u, err := url.Parse(h.publicURL()); err == nil {
 		public = u.Hostname()
 	}
-	listens := hostname(h.options.Listen)
+	listens := hostname(h.options.Listen) // which may be a name that resolves to an address of ours
+	if unspecified(listens) {
+		listens = public
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := hostname(r.Host)
-		if strings.EqualFold(name, public) || loopback(name) || name != "" && strings.EqualFold(name, listens) || name == addressOf(local(r)) {
+		if strings.EqualFold(name, public) || loopback(name) || strings.EqualFold(name, listens) || name != "" && name == addressOf(local(r)) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"postino/shared/access"
 )
 
 // used is a data directory that a server has worked in.
@@ -111,7 +113,7 @@ func TestBadSurroundingsAreToldInOneLineAndExitCode1(t *testing.T) {
 		}, "", []string{"Another Postino server (process ", "uses the data directory"}},
 		"anybody could call": {func(t *testing.T) []string {
 			return []string{"--listen", "0.0.0.0:0", "--data", t.TempDir()}
-		}, "", []string{"--listen 0.0.0.0:0 is not a loopback address"}},
+		}, "", []string{"--listen 0.0.0.0:0 is not a loopback address", "no key yet", "postino keys add --data /"}},
 		"anybody could call, by IPv6": {func(t *testing.T) []string {
 			return []string{"--listen", "[::]:0", "--data", t.TempDir()}
 		}, "", []string{"is not a loopback address"}},
@@ -121,6 +123,17 @@ func TestBadSurroundingsAreToldInOneLineAndExitCode1(t *testing.T) {
 		"anybody could call, by name": {func(t *testing.T) []string {
 			return []string{"--listen", "localhost.example.com:0", "--data", t.TempDir()}
 		}, "", []string{"is not a loopback address"}},
+		"nobody could be told where it is": {func(t *testing.T) []string {
+			dir := t.TempDir()
+			firstKey(t, dir, access.Grant{})
+			return []string{"--listen", "0.0.0.0:0", "--data", dir}
+		}, "", []string{"set POSTINO_PUBLIC_URL"}},
+		"the file that seals keys is open to others": {func(t *testing.T) []string {
+			dir := t.TempDir()
+			firstKey(t, dir, access.Grant{})
+			ok(t, os.Chmod(filepath.Join(dir, "keys.secret"), 0o644))
+			return []string{"--data", dir}
+		}, "", []string{"keys.secret", "chmod 600"}},
 		"the address is none": {func(t *testing.T) []string {
 			return []string{"--listen", "4575", "--data", t.TempDir()}
 		}, "", []string{`--listen "4575" is not host:port`}},
