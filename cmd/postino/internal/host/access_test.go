@@ -62,7 +62,7 @@ func public(t *testing.T, dir string) *server {
 	return run(t, h, s)
 }
 
-func TestThePublicListenerServesKeyHoldersAlone(t *testing.T) {
+func TestPromise6ThePublicListenerServesKeyHoldersAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	id, secret := firstKey(t, dir, access.Grant{})
