@@ -139,7 +139,7 @@ const host = "abc.lambda-url.us-east-1.on.aws"
 
 // call is a request that the SDK has signed for url, as it arrives: at host, with
 // the path cut down to /.
-func (w *world) call(t *testing.T, id, secret, url string, header http.Header) sigv4.Request {
+func (w *world) call(t testing.TB, id, secret, url string, header http.Header) sigv4.Request {
 	t.Helper()
 	const body = "Action=Publish"
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))

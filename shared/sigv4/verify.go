@@ -87,7 +87,7 @@ func (s *Signature) Verify(secret string, places []Place) error {
 			return nil
 		}
 	}
-	return mismatch("The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method.")
+	return mismatch("The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method, and that the server knows the URL you call (POSTINO_PUBLIC_URL).")
 }
 
 // sign makes the signature that the request ought to have.

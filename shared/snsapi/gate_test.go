@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"postino/shared/access"
 	"postino/shared/push"
 	"postino/shared/sigv4"
 )
@@ -55,6 +56,44 @@ func TestTheGateIsAskedForEveryActionByTheTopicItNames(t *testing.T) {
 		}
 		if len(b.directory.topics) > 0 {
 			t.Errorf("%s was done all the same", action)
+		}
+	}
+}
+
+// limited is a gate that knows one key.
+type limited struct{ access.Key }
+
+func (g limited) Admit(_ context.Context, _ sigv4.Request, action, topicARN string) (string, error) {
+	if !g.Allows(action, topicARN) {
+		return "", push.Errorf(push.CodeAuthorizationError, "not allowed")
+	}
+	return "POSTINOAAAAAAAAAAAAA", nil
+}
+
+func TestAKeyForOneActionOrOneTopicReachesNothingElse(t *testing.T) {
+	calls := namedBy(topicT, someSub)
+	passes := func(k access.Key, action string, parameters []string) bool {
+		b := newBench(t)
+		b.Gate = limited{k}
+		r := b.post(append([]string{"Action", action}, parameters...)...)
+		return r.Status == http.StatusOK || readError(t, r.Body).Message != "not allowed"
+	}
+	elsewhere := namedBy(absent, absent+someSub[len(topicT):])
+	elsewhere["CreateTopic"] = []string{"Name", "absent"}
+	for action, parameters := range calls {
+		for other := range calls {
+			if got := passes(access.Key{Actions: []string{other}}, action, parameters); got != (other == action) {
+				t.Errorf("a key for %s passes for %s: %v", other, action, got)
+			}
+		}
+		for _, topics := range [][]string{{"t"}, {"t*"}, {topicT}} {
+			k := access.Key{Topics: topics}
+			if got := passes(k, action, parameters); got != (len(parameters) > 0) {
+				t.Errorf("a key for %v passes for %s on its topic: %v", topics, action, got)
+			}
+			if passes(k, action, elsewhere[action]) {
+				t.Errorf("a key for %v passes for %s on another topic", topics, action)
+			}
 		}
 	}
 }
