@@ -71,18 +71,11 @@ func TestADeliveryIsTracedCountedAndRecorded(t *testing.T) {
 func (s *stack) publishTraced(topic, parent string) {
 	s.t.Helper()
 	body := url.Values{"Action": {"Publish"}, "Version": {"2010-03-31"}, "TopicArn": {topic}, "Message": {"traced"}}.Encode()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.output("EndpointUrl")+"/", strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	request.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Traceparent": {parent}}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		s.t.Fatalf("Publish answers %s", answer.Status)
+	request := s.request(body)
+	request.Header.Set("Traceparent", parent)
+	s.sign(request, body, time.Now(), s.credentials())
+	if status, answer := do(s.t, request); status != http.StatusOK {
+		s.t.Fatalf("Publish answers %d: %s", status, answer)
 	}
 }
 
