@@ -21,7 +21,7 @@ import (
 // at its endpoint.
 func onAWS(changes ...string) map[string]string {
 	env := map[string]string{"POSTINO_TABLE": "postino", "POSTINO_SCHEDULE_GROUP": "postino", "POSTINO_SCHEDULE_ROLE": "arn:aws:iam::123456789012:role/send",
-		"POSTINO_FAILED_JOBS_QUEUE": queueARN("FailedJobsQueue"), "POSTINO_UNAUTHENTICATED": "yes", "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+		"POSTINO_FAILED_JOBS_QUEUE": queueARN("FailedJobsQueue"), "POSTINO_KEYS_KMS_KEY": "alias/postino", "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
 		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 	for i := 0; i < len(changes); i += 2 {
 		env[changes[i]] = changes[i+1]
@@ -76,6 +76,7 @@ func TestAFunctionThatCannotStartSaysWhyInOneLine(t *testing.T) {
 		"no schedule group":    {all, onAWS("POSTINO_SCHEDULE_GROUP", ""), "POSTINO_SCHEDULE_GROUP is not set"},
 		"no role":              {all, onAWS("POSTINO_SCHEDULE_ROLE", ""), "POSTINO_SCHEDULE_ROLE"},
 		"no failed jobs queue": {all, onAWS("POSTINO_FAILED_JOBS_QUEUE", "FailedJobsQueue"), "POSTINO_FAILED_JOBS_QUEUE"},
+		"no KMS key":           {[]string{"publish"}, onAWS("POSTINO_KEYS_KMS_KEY", ""), "POSTINO_KEYS_KMS_KEY is not set"},
 		"no AWS there":         {keyed, onAWS(), "DynamoDB cannot be reached: check AWS_ENDPOINT_URL"},
 		"a wrong table":        {keyed, onAWS("AWS_ENDPOINT_URL", refusing(t, "ResourceNotFoundException")), "the table postino (POSTINO_TABLE) does not exist"},
 		"a permission missing": {keyed, onAWS("AWS_ENDPOINT_URL", refusing(t, "AccessDeniedException")), "the permission dynamodb:GetItem on the table postino (POSTINO_TABLE) is missing"},

@@ -19,20 +19,6 @@ import (
 	"postino/shared/operator"
 )
 
-// credentials are those of the environment: a key of the stack's.
-func (s *stack) credentials() aws.Credentials {
-	s.t.Helper()
-	c, err := find()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	credentials, err := c.Credentials.Retrieve(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return credentials
-}
-
 // request is a call of the SNS API made by hand, unsigned.
 func (s *stack) request(form string) *http.Request {
 	s.t.Helper()
@@ -68,7 +54,7 @@ func do(t *testing.T, r *http.Request) (status int, body string) {
 
 func TestTheFrontDoorRefusesWhoHasNoKey(t *testing.T) {
 	s := deployed(t)
-	good, form := s.credentials(), url.Values{"Action": {"ListTopics"}}.Encode()
+	good, form := s.key(), url.Values{"Action": {"ListTopics"}}.Encode()
 	wrong, unknown := good, good
 	wrong.SecretAccessKey = strings.Repeat("x", 40)
 	unknown.AccessKeyID = "POSTINOAAAAAAAAAAAAA"

@@ -64,7 +64,7 @@ func TestARetryOfTheClientsKeepsTheMessageID(t *testing.T) {
 	send := func(invocation string) string {
 		r := s.request(form)
 		r.Header.Set("Amz-Sdk-Invocation-Id", invocation)
-		s.sign(r, form, time.Now(), s.credentials())
+		s.sign(r, form, time.Now(), s.key())
 		status, b := do(t, r)
 		_, id, found := strings.Cut(b, "<MessageId>")
 		id, _, ended := strings.Cut(id, "</MessageId>")

@@ -63,8 +63,21 @@ func deployed(t *testing.T) *stack {
 	for _, o := range out.Stacks[0].Outputs {
 		s.outputs[*o.OutputKey] = *o.OutputValue
 	}
-	s.sns = sns.NewFromConfig(c, func(o *sns.Options) { o.BaseEndpoint = aws.String(s.output("EndpointUrl")) })
+	s.sns = sns.NewFromConfig(c, func(o *sns.Options) {
+		o.BaseEndpoint = aws.String(s.output("EndpointUrl"))
+		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return s.key(), nil })
+	})
 	return s
+}
+
+// key is the stack's own that SNS calls are signed with.
+func (s *stack) key() aws.Credentials {
+	s.t.Helper()
+	k := aws.Credentials{AccessKeyID: os.Getenv("POSTINO_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("POSTINO_SECRET_ACCESS_KEY")}
+	if k.AccessKeyID == "" || k.SecretAccessKey == "" {
+		s.t.Fatal("POSTINO_ACCESS_KEY_ID and POSTINO_SECRET_ACCESS_KEY are not set: infra/local/sam.sh env prints them, or postino keys add --stack")
+	}
+	return k
 }
 
 func (s *stack) output(name string) string {

@@ -73,7 +73,7 @@ func (s *stack) publishTraced(topic, parent string) {
 	body := url.Values{"Action": {"Publish"}, "Version": {"2010-03-31"}, "TopicArn": {topic}, "Message": {"traced"}}.Encode()
 	request := s.request(body)
 	request.Header.Set("Traceparent", parent)
-	s.sign(request, body, time.Now(), s.credentials())
+	s.sign(request, body, time.Now(), s.key())
 	if status, answer := do(s.t, request); status != http.StatusOK {
 		s.t.Fatalf("Publish answers %d: %s", status, answer)
 	}

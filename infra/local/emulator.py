@@ -63,27 +63,33 @@ def context_with_keys(body):
 iam_actions.dynamodb_service_context = context_with_keys
 
 resource_of = iam_actions.extract_resource_arn
-# The role that the request at hand passes to EventBridge Scheduler.
+# The role that the request at hand passes to EventBridge Scheduler, and its KMS
+# encryption context.
 passed_role = contextvars.ContextVar("passed_role", default=None)
+encryption_context = contextvars.ContextVar("encryption_context", default={})
 
 
-def resource_with_group(service, method, path, headers, body, *rest):
-    """A new schedule's group stands in the body alone."""
+def resource_and_conditions(service, method, path, headers, body, *rest):
+    """A new schedule's group stands in the body alone, as does what conditions are about."""
     resource = resource_of(service, method, path, headers, body, *rest)
     if service == "scheduler" and method == "POST" and path.startswith("/schedules/"):
         request = json.loads(body)
         passed_role.set(request.get("Target", {}).get("RoleArn"))
         resource = resource.replace(":schedule/default/", ":schedule/" + request.get("GroupName", "default") + "/")
+    if service == "kms":
+        encryption_context.set(json.loads(body or b"{}").get("EncryptionContext", {}))
     return resource
 
 
-iam_actions.extract_resource_arn = resource_with_group
+iam_actions.extract_resource_arn = resource_and_conditions
 
 enforce_of = iam_evaluator.enforce
 seen = set()
 
 
 def enforce_and_record(access_key_id, iam_action, service, region, resource_arn="*", service_context=None):
+    if iam_action == "lambda:InvokeFunctionUrl" and (service_context or {}).get("lambda:FunctionUrlAuthType") == "NONE":
+        return None  # signatures are the function's business (AWS Lambda developer guide, function URL access)
     if service == "sqs":
         # Batches have no permissions of their own (Amazon SQS developer guide, API permissions).
         iam_action = iam_action.removesuffix("Batch")
@@ -93,6 +99,8 @@ def enforce_and_record(access_key_id, iam_action, service, region, resource_arn=
                                     {"iam:PassedToService": "scheduler.amazonaws.com"})
         if denied is not None:
             return denied
+    if service == "kms":
+        service_context = {f"kms:EncryptionContext:{k}": v for k, v in encryption_context.get().items()}
     denied = enforce_of(access_key_id, iam_action, service, region, resource_arn, service_context)
     session = sts._sessions.get(access_key_id or "")
     if session is not None:

@@ -111,10 +111,11 @@ environment() {
 export AWS_ENDPOINT_URL=$url
 export AWS_ENDPOINT_URL_SNS=$endpoint
 export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
-$(grep ^export "$keyfile")
-# The keys are Postino's own: SNS calls need them, and the emulator takes any.
-# Publish:
-#   aws sns publish --topic-arn "\$(aws sns create-topic --name orders --query TopicArn --output text)" --message Hello
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+$(sed -n 's/AWS_/POSTINO_/g; /^export/p' "$keyfile")
+# SNS calls are signed with the key of Postino's own, everything else with the emulator's:
+#   sns() { AWS_ACCESS_KEY_ID=\$POSTINO_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY=\$POSTINO_SECRET_ACCESS_KEY aws sns "\$@"; }
+#   sns publish --topic-arn "\$(sns create-topic --name orders --query TopicArn --output text)" --message Hello
 END
 }
 
