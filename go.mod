@@ -34,7 +34,10 @@ require (
 
 require github.com/aws/aws-sdk-go-v2/service/iam v1.66.0
 
-require github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.92.2
+require (
+	github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.92.2
+	go.yaml.in/yaml/v3 v3.0.5
+)
 
 require golang.org/x/net v0.62.0
 
