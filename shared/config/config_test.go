@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -191,53 +190,5 @@ func TestTheDocumentedTableIsTheOneTheCodeReads(t *testing.T) {
 	}
 	if d := cmp.Diff(table.String(), written); d != "" {
 		t.Errorf("run go test ./shared/config -update\n%s", d)
-	}
-}
-
-func TestTheTemplateUsesTheDocumentedNames(t *testing.T) {
-	template, err := os.ReadFile("../../template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, v := range Variables() {
-		known[v.Name] = true
-	}
-	used := regexp.MustCompile(`POSTINO_\w+`).FindAllString(string(template), -1)
-	if len(used) == 0 {
-		t.Fatal("the template sets no variable")
-	}
-	for _, name := range used {
-		if !known[name] {
-			t.Errorf("template.yaml sets %s, which nothing reads", name)
-		}
-	}
-}
-
-// TestEveryBatchOfTheTemplateMayFailInPart guards the setting without which
-// Lambda deletes what a handler wanted back.
-func TestEveryBatchOfTheTemplateMayFailInPart(t *testing.T) {
-	template, err := os.ReadFile("../../template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources := strings.Count(string(template), "Type: SQS\n")
-	partial := strings.Count(string(template), "FunctionResponseTypes: [ReportBatchItemFailures]\n")
-	if sources == 0 || sources != partial {
-		t.Errorf("%d event sources, %d of them with ReportBatchItemFailures", sources, partial)
-	}
-}
-
-// TestConcurrencyIsALiteralNumber guards against a reference in its place: some
-// emulators then poll no queue at all.
-func TestConcurrencyIsALiteralNumber(t *testing.T) {
-	template, err := os.ReadFile("../../template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := strings.Count(string(template), "MaximumConcurrency:")
-	literal := len(regexp.MustCompile(`MaximumConcurrency: [0-9]+\n`).FindAllString(string(template), -1))
-	if sources := strings.Count(string(template), "Type: SQS\n"); all != literal || all != sources {
-		t.Errorf("%d event sources, %d concurrencies, %d of them numbers", sources, all, literal)
 	}
 }
