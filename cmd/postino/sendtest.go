@@ -90,16 +90,23 @@ const (
 func (c *SendTestCmd) await(ctx context.Context, server *operator.Client, sent operator.TestMessage) (operator.Delivery, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Wait, &unendedError{c.Wait, sent.MessageID})
 	defer cancel()
+	var last *operator.Delivery
 	for every := pollFirst; ; every = min(every*5/4, pollLast) {
 		found, err := server.ShowDelivery(ctx, sent.Subscription+"/"+sent.MessageID)
 		switch {
 		case err == nil && len(found) > 0:
-			return found[0], nil
-		case err != nil && !push.IsNotFound(err):
+			// On its way to a dead-letter queue it is there in a moment.
+			if last = &found[0]; last.State != operator.Waiting || !last.NextAt.IsZero() {
+				return *last, nil
+			}
+		case err != nil && !push.IsNotFound(err) && ctx.Err() == nil:
 			return operator.Delivery{}, err
 		}
 		select {
 		case <-ctx.Done():
+			if last != nil {
+				return *last, nil
+			}
 			return operator.Delivery{}, context.Cause(ctx)
 		case <-time.After(every):
 		}
