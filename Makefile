@@ -83,7 +83,7 @@ endif
 $(VALIDATORS)/installed: shared/signing/testdata/validator/package-lock.json
 	rm -rf $(VALIDATORS) && mkdir -p $(VALIDATORS)
 	cp shared/signing/testdata/validator/package*.json $(VALIDATORS)/
-	npm ci --prefix $(VALIDATORS) --ignore-scripts --no-audit --no-fund
+	cd $(VALIDATORS) && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 bench: build ## measure the embedded server; rewrites docs/performance-figures.md (6 minutes, wants a quiet machine)
