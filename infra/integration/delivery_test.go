@@ -5,20 +5,23 @@ package integration
 import (
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
-	"maps"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
-	"postino/shared/pipeline"
 )
 
 func TestAMessageIsPushedOnceAndSigned(t *testing.T) {
+	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
 	subscription := s.subscribe(topic, e, nil)
@@ -63,105 +66,151 @@ func verify(t *testing.T, s *stack, p pushed) {
 	}
 }
 
-func TestAFailedAttemptIsRetriedThroughTheRetryQueue(t *testing.T) {
-	for name, statuses := range map[string][]int{
-		"server errors":     {http.StatusServiceUnavailable, http.StatusInternalServerError, http.StatusOK},
-		"too many requests": {http.StatusTooManyRequests, http.StatusOK},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, e := deployed(t), listen(t)
-			topic := s.topic()
-			s.subscribe(topic, e, policy(5, 2))
-			e.answer(statuses...)
-			id := s.publish(topic, "again")
-			var last time.Time
-			for n := range statuses {
-				p := e.next()
-				if p.MessageId != id {
-					t.Errorf("attempt %d pushed %s", n+1, p.body)
-				}
-				if gap := p.at.Sub(last); n > 0 && gap < 1900*time.Millisecond {
-					t.Errorf("attempt %d came %v after the one before, the policy says 2 s", n+1, gap)
-				}
-				last = p.at
-			}
-			e.quiet(4 * time.Second)
-		})
+// sizeLimit is SNS's of a message, and of a batch's messages together.
+const sizeLimit = 256 << 10
+
+// The text is what grows most on its way: quotes are escaped in the envelope, and
+// a job is base64.
+func TestTheLargestMessageArrivesWhole(t *testing.T) {
+	t.Parallel()
+	s, enveloped, raw := deployed(t), listen(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, enveloped, nil)
+	s.subscribe(topic, raw, map[string]string{"RawMessageDelivery": "true"})
+	message := strings.Repeat(`"é\`+"\n", sizeLimit)[:sizeLimit-1] + "."
+	s.publish(topic, message)
+	if p := enveloped.next(); p.Message != message {
+		t.Errorf("pushed were %d bytes, want %d", len(p.Message), len(message))
+	}
+	if p := raw.next(); p.body != message {
+		t.Errorf("pushed raw were %d bytes, want %d", len(p.body), len(message))
 	}
 }
 
-func TestAnExhaustedDeliveryEndsInItsOwnQueueWithTheExactBody(t *testing.T) {
+func TestABatchOfTenThatFillsTheLimitIsPushedEntryByEntry(t *testing.T) {
+	t.Parallel()
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, nil)
+	var messages []string
+	for _, m := range ten() {
+		messages = append(messages, m+strings.Repeat("x", sizeLimit/10-len(m)))
+	}
+	s.publishAll(topic, messages...)
+	got := e.messages(10)
+	for _, m := range messages {
+		if got[m] != 1 {
+			t.Errorf("%.10q was pushed %d times", m, got[m])
+		}
+	}
+	e.quiet(2 * time.Second)
+}
+
+func TestARawLetterKeepsItsBodyAndAttributes(t *testing.T) {
+	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
 	url, arn := s.queue()
-	attributes := policy(1, 1)
-	maps.Copy(attributes, redrive(arn))
-	s.subscribe(topic, e, attributes)
-	e.answer(http.StatusInternalServerError)
-	id := s.publish(topic, "never taken")
-	first, second := e.next(), e.next()
-	letter := s.takeFrom(url, func(sqstypes.Message) bool { return true })
-	if *letter.Body != first.body || *letter.Body != second.body {
-		t.Errorf("the letter is\n%s\npushed was\n%s\nand\n%s", *letter.Body, first.body, second.body)
+	s.subscribe(topic, e, merged(redrive(arn), map[string]string{"RawMessageDelivery": "true"}))
+	e.answer(http.StatusGone)
+	body := strings.Repeat("<raw> é ", 1000)
+	if _, err := s.sns.Publish(t.Context(), &sns.PublishInput{TopicArn: &topic, Message: &body,
+		MessageAttributes: map[string]snstypes.MessageAttributeValue{"colour": {DataType: aws.String("String"), StringValue: aws.String("blue")}}}); err != nil {
+		t.Fatal(err)
 	}
-	if n := note(t, letter); n.MessageID != id || n.Attempts != 2 || n.Status != http.StatusInternalServerError || n.Refused != "" {
-		t.Errorf("the note says %+v", n)
+	if p := e.next(); p.body != body {
+		t.Errorf("pushed was %.100s", p.body)
+	}
+	letter := s.takeFrom(url, anything)
+	if *letter.Body != body || aws.ToString(attributeOf(letter, "colour").StringValue) != "blue" || !note(t, letter).Raw {
+		t.Errorf("the letter is %.100s with %v", *letter.Body, letter.MessageAttributes)
+	}
+}
+
+func attributeOf(m sqstypes.Message, name string) sqstypes.MessageAttributeValue {
+	return m.MessageAttributes[name]
+}
+
+// The same token each time: whichever confirmation arrives is as good.
+func TestAConfirmationIsRetriedUntilItArrives(t *testing.T) {
+	t.Parallel()
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	e.on("SubscriptionConfirmation", status(http.StatusServiceUnavailable), status(http.StatusOK))
+	s.ask(topic, e, policy(3, 2))
+	first := e.next()
+	again := e.after(first, 2*time.Second)
+	if first.Token == "" || again.Token != first.Token || again.MessageId != first.MessageId {
+		t.Errorf("pushed were %s and %s", first.body, again.body)
+	}
+	s.confirm(again)
+	id := s.publish(topic, "confirmed")
+	if p := e.next(); p.MessageId != id {
+		t.Errorf("pushed was %s", p.body)
 	}
 	e.quiet(3 * time.Second)
 }
 
-func TestAPermanentRefusalIsNotRetried(t *testing.T) {
-	s, e := deployed(t), listen(t)
-	topic := s.topic()
-	url, arn := s.queue()
-	attributes := policy(3, 1)
-	maps.Copy(attributes, redrive(arn))
-	s.subscribe(topic, e, attributes)
-	e.answer(http.StatusNotFound)
-	s.publish(topic, "not for me")
-	e.next()
-	letter := s.takeFrom(url, func(sqstypes.Message) bool { return true })
-	if n := note(t, letter); n.Attempts != 1 || n.Status != http.StatusNotFound {
+// The endpoint's authority is one that the function is told to trust, as an
+// operator's own would be.
+func TestAnHTTPSEndpointIsPushedToAndItsCertificateChecked(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, nil), unstarted(t)
+	server := httptest.NewTLSServer(e)
+	e.serve(server)
+	topic, unknown := s.topic(), s.topic()
+	s.seed(topic, e.url)
+	s.seed(unknown, e.url, noRetries)
+
+	refused := s.publish(unknown, "nobody to trust")
+	if n := note(t, s.deadLetter(refused)); n.Fault == "" || n.Status != 0 {
 		t.Errorf("the note says %+v", n)
 	}
-	e.quiet(3 * time.Second)
-}
-
-func TestADeadLetterWithoutAUsableQueueGoesToTheInstallationsOwn(t *testing.T) {
-	for name, c := range map[string]struct {
-		attributes map[string]string
-		refused    string
-	}{
-		"no policy":         {nil, ""},
-		"the queue is gone": {redrive("arn:aws:sqs:us-east-1:000000000000:it-no-such-queue"), "does not exist"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, e := deployed(t), listen(t)
-			topic := s.topic()
-			s.subscribe(topic, e, c.attributes)
-			e.answer(http.StatusForbidden)
-			id := s.publish(topic, "unwanted")
-			p := e.next()
-			letter := s.takeFrom(s.output("DeadLetterQueueUrl"), func(m sqstypes.Message) bool { return strings.Contains(*m.Body, id) })
-			if *letter.Body != p.body {
-				t.Errorf("the letter is %s, pushed was %s", *letter.Body, p.body)
-			}
-			if n := note(t, letter); c.refused == "" && n.Refused != "" || !strings.Contains(n.Refused, c.refused) {
-				t.Errorf("refused: %q, want %q", n.Refused, c.refused)
-			}
-		})
+	authority := filepath.Join(t.TempDir(), "authority.pem")
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o644); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func redrive(arn string) map[string]string {
-	return map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"` + arn + `"}`}
-}
-
-func note(t *testing.T, m sqstypes.Message) (n pipeline.DeadLetterNote) {
-	t.Helper()
-	a, ok := m.MessageAttributes[pipeline.DeadLetterAttribute]
-	if !ok || json.Unmarshal([]byte(*a.StringValue), &n) != nil {
-		t.Fatalf("the letter has no note: %v", m.MessageAttributes)
+	s.change("Deliver", map[string]string{"SSL_CERT_FILE": authority})
+	id := s.publish(topic, "over TLS")
+	if p := e.next(); p.MessageId != id {
+		t.Errorf("pushed was %s", p.body)
 	}
-	return n
+	e.quiet(time.Second)
+}
+
+// Two stacks side by side share an account, an emulator and the names of topics.
+func TestTwoStacksSideBySideDoNotMix(t *testing.T) {
+	t.Parallel()
+	one, two := deployed(t), own(t, nil)
+	in, out := listen(t), listen(t)
+	topic := one.topic()
+	if twin := two.topicNamed(topic[strings.LastIndexByte(topic, ':')+1:]); twin != topic {
+		t.Fatalf("the topics are %s and %s", topic, twin)
+	}
+	one.subscribe(topic, in, nil)
+	two.subscribe(topic, out, nil)
+	first, second := one.publish(topic, "to one"), two.publish(topic, "to two")
+	if p := in.next(); p.MessageId != first {
+		t.Errorf("pushed was %s", p.body)
+	}
+	p := out.next()
+	if p.MessageId != second {
+		t.Errorf("pushed was %s", p.body)
+	}
+	verify(t, two, p)
+	in.quiet(2 * time.Second)
+	out.quiet(0)
+}
+
+// What the stack's operator has not allowed is not called, whoever asks.
+func TestAnEndpointOnANetworkThatIsNotAllowedIsNeverCalled(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, map[string]string{"AllowNetworks": ""}), listen(t)
+	topic := s.topic()
+	s.seed(topic, e.url)
+	id := s.publish(topic, "not here")
+	if n := note(t, s.deadLetter(id)); n.Attempts != 1 || n.Fault == "" {
+		t.Errorf("the note says %+v", n)
+	}
+	e.quiet(time.Second)
 }

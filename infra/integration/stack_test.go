@@ -6,182 +6,187 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	cloudformationtypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
-
-	"postino/shared/aws/awscall"
 )
 
 // patience is for what should come within seconds, on a machine that is busy.
-const patience = 60 * time.Second
+const patience = 90 * time.Second
 
-// stack is the deployed one, with a client for each thing that is looked at.
-type stack struct {
-	t         *testing.T
-	name      string
-	outputs   map[string]string
-	sns       *sns.Client
-	sqs       *sqs.Client
-	lambda    *lambda.Client
-	scheduler *scheduler.Client
-	logs      *cloudwatchlogs.Client
+// atOnce is how many tests run side by side. They wait more than they work.
+const atOnce = 12
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }
 
-var find = sync.OnceValues(func() (aws.Config, error) { return awscall.Load(context.Background()) })
+// stack is a deployed one, with a client for each thing that is looked at.
+type stack struct {
+	t    *testing.T
+	name string
+	// outputs and parameters are as CloudFormation tells them.
+	outputs, parameters map[string]string
+	// kept says that the stack outlives the test, which then cleans up.
+	kept bool
 
-// deployed finds the stack. Without a target it fails: a test that passes without
-// what it tests says nothing.
+	sns            *sns.Client
+	sqs            *sqs.Client
+	lambda         *lambda.Client
+	dynamodb       *dynamodb.Client
+	scheduler      *scheduler.Client
+	cloudformation *cloudformation.Client
+}
+
+// settings are every client's. One try each: a call that the SDK makes twice is a
+// message that arrives twice.
+var settings = sync.OnceValues(func() (aws.Config, error) {
+	return config.LoadDefaultConfig(context.Background(), config.WithRetryMaxAttempts(1))
+})
+
+// deployed finds the stack that POSTINO_STACK names. Without a target it fails: a
+// test that passes without what it tests says nothing.
 func deployed(t *testing.T) *stack {
 	t.Helper()
 	if os.Getenv("AWS_ENDPOINT_URL") == "" {
 		t.Fatal("AWS_ENDPOINT_URL is not set: run make integration, or infra/local/sam.sh up")
 	}
-	c, err := find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := cmp.Or(os.Getenv("POSTINO_STACK"), "postino")
-	out, err := cloudformation.NewFromConfig(c).DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
-	if err != nil || len(out.Stacks) != 1 {
-		t.Fatalf("the stack %s is not there: %v", name, err)
-	}
-	s := &stack{t: t, name: name, outputs: map[string]string{}, sqs: sqs.NewFromConfig(c), lambda: lambda.NewFromConfig(c), scheduler: scheduler.NewFromConfig(c),
-		logs: cloudwatchlogs.NewFromConfig(c)}
-	for _, o := range out.Stacks[0].Outputs {
-		s.outputs[*o.OutputKey] = *o.OutputValue
-	}
-	s.sns = sns.NewFromConfig(c, func(o *sns.Options) {
-		o.BaseEndpoint = aws.String(s.output("EndpointUrl"))
-		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return s.key(), nil })
-	})
+	s := find(t, cmp.Or(os.Getenv("POSTINO_STACK"), "postino"))
+	s.kept = true
 	return s
 }
 
-// key is the stack's own that SNS calls are signed with.
-func (s *stack) key() aws.Credentials {
-	s.t.Helper()
-	k := aws.Credentials{AccessKeyID: os.Getenv("POSTINO_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("POSTINO_SECRET_ACCESS_KEY")}
-	if k.AccessKeyID == "" || k.SecretAccessKey == "" {
-		s.t.Fatal("POSTINO_ACCESS_KEY_ID and POSTINO_SECRET_ACCESS_KEY are not set: infra/local/sam.sh env prints them, or postino keys add --stack")
+func find(t *testing.T, name string) *stack {
+	t.Helper()
+	c, err := settings()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return k
+	s := &stack{t: t, name: name, sqs: sqs.NewFromConfig(c), lambda: lambda.NewFromConfig(c), dynamodb: dynamodb.NewFromConfig(c),
+		scheduler: scheduler.NewFromConfig(c), cloudformation: cloudformation.NewFromConfig(c)}
+	s.describe()
+	s.sns = s.client()
+	return s
+}
+
+// client is a new client of the stack's front door.
+func (s *stack) client(options ...func(*sns.Options)) *sns.Client {
+	s.t.Helper()
+	c, err := settings()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	at := func(o *sns.Options) { o.BaseEndpoint = aws.String(s.output("EndpointUrl")) }
+	return sns.NewFromConfig(c, append([]func(*sns.Options){at}, options...)...)
+}
+
+func (s *stack) describe() {
+	s.t.Helper()
+	out, err := s.cloudformation.DescribeStacks(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: &s.name})
+	if err != nil || len(out.Stacks) != 1 {
+		s.t.Fatalf("the stack %s is not there: %v", s.name, err)
+	}
+	s.outputs, s.parameters = map[string]string{}, map[string]string{}
+	for _, o := range out.Stacks[0].Outputs {
+		s.outputs[*o.OutputKey] = *o.OutputValue
+	}
+	for _, p := range out.Stacks[0].Parameters {
+		s.parameters[*p.ParameterKey] = *p.ParameterValue
+	}
 }
 
 func (s *stack) output(name string) string {
 	s.t.Helper()
 	v := s.outputs[name]
 	if v == "" {
-		s.t.Fatalf("the stack has no output %s", name)
+		s.t.Fatalf("the stack %s has no output %s", s.name, name)
 	}
 	return v
 }
 
-// topic makes a topic that is deleted with the test.
-func (s *stack) topic() string {
-	s.t.Helper()
-	out, err := s.sns.CreateTopic(s.t.Context(), &sns.CreateTopicInput{Name: aws.String("it-" + uuid.NewString()[:8])})
+// own deploys the stack's template once more, under a name and with parameters of
+// the test's own, so that what the test does to it disturbs no other.
+func own(t *testing.T, parameters map[string]string) *stack {
+	t.Helper()
+	model := deployed(t)
+	template, err := model.cloudformation.GetTemplate(t.Context(), &cloudformation.GetTemplateInput{StackName: &model.name,
+		TemplateStage: cloudformationtypes.TemplateStageOriginal})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.t.Cleanup(func() {
-		if _, err := s.sns.DeleteTopic(context.Background(), &sns.DeleteTopicInput{TopicArn: out.TopicArn}); err != nil {
-			s.t.Error(err)
+	name := model.name + "-" + uuid.NewString()[:8]
+	values := merged(model.parameters, parameters, map[string]string{"PublicURL": ""})
+	if _, err := model.cloudformation.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name,
+		TemplateBody: template.TemplateBody, Parameters: parametersOf(values), Capabilities: capabilities}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := model.cloudformation.DeleteStack(context.Background(), &cloudformation.DeleteStackInput{StackName: &name}); err != nil {
+			t.Error(err)
 		}
 	})
-	return *out.TopicArn
+	if err := cloudformation.NewStackCreateCompleteWaiter(model.cloudformation, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 50*time.Millisecond, time.Second
+	}).Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name}, patience); err != nil {
+		t.Fatal(err)
+	}
+	s := find(t, name)
+	// Where this machine cannot reach Function URLs by their own names, the model
+	// has a public URL with the function's id in it.
+	if at := model.output("EndpointUrl"); at != model.output("FunctionUrl") {
+		s.deploy(map[string]string{"PublicURL": strings.Replace(at, idIn(model.output("FunctionUrl")), idIn(s.output("FunctionUrl")), 1)})
+		s.sns = s.client()
+	}
+	return s
 }
 
-// subscribe subscribes an endpoint, with attributes, and confirms by visiting the
-// link that was pushed to it.
-func (s *stack) subscribe(topic string, e *endpoint, attributes map[string]string) (subscription string) {
+// deploy changes parameters of the test's own stack, as a deployment would.
+func (s *stack) deploy(parameters map[string]string) {
 	s.t.Helper()
-	out, err := s.sns.Subscribe(s.t.Context(), &sns.SubscribeInput{TopicArn: &topic, Protocol: aws.String("http"), Endpoint: &e.url,
-		Attributes: attributes, ReturnSubscriptionArn: true})
-	if err != nil {
+	if _, err := s.cloudformation.UpdateStack(s.t.Context(), &cloudformation.UpdateStackInput{StackName: &s.name, UsePreviousTemplate: aws.Bool(true),
+		Parameters: parametersOf(merged(s.parameters, parameters)), Capabilities: capabilities}); err != nil {
 		s.t.Fatal(err)
 	}
-	p := e.next()
-	if p.Type != "SubscriptionConfirmation" || !strings.HasPrefix(p.SubscribeURL, s.output("EndpointUrl")+"/?") {
-		s.t.Fatalf("a confirmation was wanted, pushed was %s", p.body)
-	}
-	if status, body := fetch(s.t, p.SubscribeURL); status != 200 {
-		s.t.Fatalf("the link answers %d: %s", status, body)
-	}
-	return *out.SubscriptionArn
-}
-
-// policy is the attribute with a retry policy whose delays are seconds.
-func policy(retries, delay int) map[string]string {
-	b, err := json.Marshal(map[string]any{"healthyRetryPolicy": map[string]any{"numRetries": retries, "minDelayTarget": delay, "maxDelayTarget": delay}})
-	if err != nil {
-		panic(err)
-	}
-	return map[string]string{"DeliveryPolicy": string(b)}
-}
-
-func (s *stack) publish(topic, message string) (id string) {
-	s.t.Helper()
-	out, err := s.sns.Publish(s.t.Context(), &sns.PublishInput{TopicArn: &topic, Message: &message})
-	if err != nil {
+	if err := cloudformation.NewStackUpdateCompleteWaiter(s.cloudformation, func(o *cloudformation.StackUpdateCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 50*time.Millisecond, time.Second
+	}).Wait(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: &s.name}, patience); err != nil {
 		s.t.Fatal(err)
 	}
-	return *out.MessageId
+	s.describe()
 }
 
-// queue makes a queue of a subscriber's own.
-func (s *stack) queue() (url, arn string) {
-	s.t.Helper()
-	out, err := s.sqs.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("it-" + uuid.NewString()[:8])})
-	if err != nil {
-		s.t.Fatal(err)
+var capabilities = []cloudformationtypes.Capability{cloudformationtypes.CapabilityCapabilityIam, cloudformationtypes.CapabilityCapabilityAutoExpand}
+
+func parametersOf(values map[string]string) (out []cloudformationtypes.Parameter) {
+	for name, value := range values {
+		out = append(out, cloudformationtypes.Parameter{ParameterKey: &name, ParameterValue: &value})
 	}
-	s.t.Cleanup(func() {
-		if _, err := s.sqs.DeleteQueue(context.Background(), &sqs.DeleteQueueInput{QueueUrl: out.QueueUrl}); err != nil {
-			s.t.Error(err)
-		}
-	})
-	name := sqstypes.QueueAttributeNameQueueArn
-	a, err := s.sqs.GetQueueAttributes(s.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: out.QueueUrl, AttributeNames: []sqstypes.QueueAttributeName{name}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return *out.QueueUrl, a.Attributes[string(name)]
+	return out
 }
 
-// takeFrom waits for the message of a queue that fits, and deletes it; others,
-// which belong to tests before, are deleted too.
-func (s *stack) takeFrom(url string, fits func(sqstypes.Message) bool) sqstypes.Message {
-	s.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		out, err := s.sqs.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1,
-			MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{"All"}})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, m := range out.Messages {
-			if _, err := s.sqs.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle}); err != nil {
-				s.t.Fatal(err)
-			}
-			if fits(m) {
-				return m
-			}
-		}
-	}
-	s.t.Fatalf("nothing came into %s", url)
-	return sqstypes.Message{}
+// idIn is the first label of a Function URL's host.
+func idIn(functionURL string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(functionURL, "https://"), ".")
+	return id
 }
 
 // invoke calls a function and gives its answer, or what it failed with.

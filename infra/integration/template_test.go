@@ -15,13 +15,10 @@ import (
 
 // The template's table and the one that the store's own tests make must not part.
 func TestTheDeployedTableIsTheOneTheStoreDefines(t *testing.T) {
+	t.Parallel()
 	s := deployed(t)
-	c, err := find()
-	if err != nil {
-		t.Fatal(err)
-	}
 	name := s.output("TableName")
-	out, err := dynamodb.NewFromConfig(c).DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+	out, err := s.dynamodb.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil {
 		t.Fatal(err)
 	}

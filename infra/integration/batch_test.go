@@ -1,0 +1,131 @@
+//go:build integration
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+
+	"postino/shared/push"
+)
+
+// job makes a first attempt as Publish would have.
+func job(subscription, message string) push.Job {
+	return push.Job{Kind: push.Notification, Subscription: subscription, Generation: "0", Attempt: 1,
+		Message: push.Message{ID: uuid.NewString(), TopicARN: push.TopicOf(subscription), Body: message, Timestamp: time.Now().UTC().Truncate(time.Millisecond)}}
+}
+
+// batchOf is the event in which the function would get the jobs: m0, m1 and so on.
+func batchOf(t *testing.T, s *stack, jobs ...push.Job) []byte {
+	t.Helper()
+	var event events.SQSEvent
+	for n, j := range jobs {
+		event.Records = append(event.Records, events.SQSMessage{MessageId: fmt.Sprint("m", n), Body: j.Encode(),
+			Attributes: map[string]string{"ApproximateReceiveCount": "1"}, EventSource: "aws:sqs",
+			EventSourceARN: s.attribute(s.output("AttemptQueueUrl"), sqstypes.QueueAttributeNameQueueArn)})
+	}
+	raw, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestAMessageThatIsNoJobIsParkedAndItsBatchGoesOn(t *testing.T) {
+	t.Parallel()
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	subscription := s.subscribe(topic, e, nil)
+	bodies := []string{"no job " + uuid.NewString()}
+	for _, m := range ten()[:9] {
+		bodies = append(bodies, job(subscription, m).Encode())
+	}
+	s.send("AttemptQueueUrl", bodies...)
+	if got := e.messages(9); len(got) != 9 {
+		t.Errorf("pushed were %v", got)
+	}
+	parked := s.takeFrom(s.output("FailedJobsQueueUrl"), func(m sqstypes.Message) bool { return *m.Body == bodies[0] })
+	if a := attributeOf(parked, "Reason"); a.StringValue == nil || *a.StringValue == "" {
+		t.Errorf("it carries no reason: %v", parked.MessageAttributes)
+	}
+	e.quiet(time.Second)
+}
+
+// Neither its subscription can be read nor can it be put back: that one comes
+// back, and the nine others do not.
+func TestOneOfTenThatCannotBeHandledComesBackAlone(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
+	aws := stand(t, s, "Deliver")
+	topic := s.topic()
+	good, bad := s.seed(topic, e.url), s.seed(topic, e.url+"/bad")
+	aws.failing(func(c call) *fault {
+		if strings.Contains(c.body, bad[len(topic)+1:]) {
+			return broken
+		}
+		return nil
+	})
+	jobs := make([]push.Job, 0, 10)
+	for n, m := range ten() {
+		subscription := good
+		if n == 4 {
+			subscription = bad
+		}
+		jobs = append(jobs, job(subscription, m))
+	}
+	if body, fault := s.invoke("Deliver", batchOf(t, s, jobs...)); fault != "" || !strings.Contains(strings.ReplaceAll(string(body), " ", ""), `{"batchItemFailures":[{"itemIdentifier":"m4"}]}`) {
+		t.Errorf("the function answers %s", body)
+	}
+	for m, n := range e.messages(9) {
+		if n != 1 || m == ten()[4] {
+			t.Errorf("%q was pushed %d times", m, n)
+		}
+	}
+	e.quiet(time.Second)
+
+	// The same from the queue, and then it is put right.
+	s.visibility("AttemptQueueUrl", 2*time.Second)
+	bodies := make([]string, 0, 10)
+	for _, j := range jobs {
+		j.Message.ID = uuid.NewString()
+		bodies = append(bodies, j.Encode())
+	}
+	s.send("AttemptQueueUrl", bodies...)
+	if got := e.messages(9); got[ten()[4]] != 0 {
+		t.Errorf("pushed were %v", got)
+	}
+	aws.failing(nil)
+	if p := e.next(); p.Message != ten()[4] || p.path != "/hook/bad" {
+		t.Errorf("pushed was %s", p.body)
+	}
+	e.quiet(3 * time.Second)
+}
+
+// SQS may hand out a message twice; the second finds the claim of the first.
+func TestARetryThatComesTwiceIsPushedOnce(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, policy(2, 1800))
+	e.answer(http.StatusServiceUnavailable, http.StatusOK)
+	id := s.publish(topic, "twice in hand")
+	e.next()
+	j, err := push.DecodeJob(*s.schedule().Target.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.NotBefore = time.Time{} // now, for the test's sake
+	s.send("RetryQueueUrl", j.Encode(), j.Encode())
+	if p := e.next(); p.MessageId != id {
+		t.Errorf("pushed was %s", p.body)
+	}
+	e.quiet(3 * time.Second)
+}

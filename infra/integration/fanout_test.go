@@ -1,0 +1,66 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// A topic beyond the inline limit of 100 goes through the FanoutQueue, page by
+// page; here more than two.
+func TestALargeTopicReachesEverySubscriberOnce(t *testing.T) {
+	t.Parallel()
+	const subscribers = 250
+	s, e := own(t, nil), listen(t)
+	topic := s.topic()
+	want := map[string]string{}
+	for n := range subscribers {
+		want[s.seed(topic, fmt.Sprintf("%s/%d", e.url, n))] = fmt.Sprintf("/hook/%d", n)
+	}
+	id := s.publish(topic, "to all")
+	for range subscribers {
+		p := e.next()
+		subscription := p.header.Get("X-Amz-Sns-Subscription-Arn")
+		if p.MessageId != id || want[subscription] != p.path {
+			t.Fatalf("%s got %s at %s, which comes twice or belongs at %q", subscription, p.body, p.path, want[subscription])
+		}
+		delete(want, subscription)
+	}
+	if len(want) != 0 {
+		t.Errorf("%d subscriptions were not served", len(want))
+	}
+	e.quiet(3 * time.Second)
+}
+
+// A page of which a part could not be sent is worked off when that is put right;
+// what was sent may come again, nothing is missing.
+func TestAFanoutThatIsInterruptedIsFinished(t *testing.T) {
+	t.Parallel()
+	const subscribers = 120
+	s, e := own(t, nil), listen(t)
+	aws := stand(t, s, "Fanout")
+	topic := s.topic()
+	missing := map[string]bool{}
+	for n := range subscribers {
+		missing[s.seed(topic, fmt.Sprintf("%s/%d", e.url, n))] = true
+	}
+	sends := 0
+	aws.failing(func(c call) *fault {
+		if c.send() {
+			if sends++; sends > 4 {
+				return &fault{http.StatusInternalServerError, "InternalError", "Internal error"}
+			}
+		}
+		return nil
+	})
+	s.visibility("FanoutQueueUrl", 2*time.Second)
+	s.publish(topic, "to all")
+	s.eventually("sends have failed", func() bool { return count(aws.take(), call.send) > 4 })
+	aws.failing(nil)
+	for len(missing) > 0 {
+		delete(missing, e.next().header.Get("X-Amz-Sns-Subscription-Arn"))
+	}
+}

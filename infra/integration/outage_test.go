@@ -1,0 +1,180 @@
+//go:build integration
+
+package integration
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// inDynamoDB tells the table's calls from the queues'.
+func inDynamoDB(c call) bool {
+	return c.write() || c.operation == "GetItem" || c.operation == "Query" || c.operation == "BatchGetItem"
+}
+
+// The policy allows no retry: one attempt too many would make a dead letter.
+func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]*fault{"it answers 500": broken, "it is throttled": {http.StatusBadRequest, "ThrottlingException", "Rate exceeded"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, e := own(t, nil), listen(t)
+			aws := stand(t, s, "Deliver")
+			topic := s.topic()
+			url, arn := s.queue()
+			s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
+			var failures atomic.Int64
+			aws.failing(func(c call) *fault {
+				if inDynamoDB(c) {
+					failures.Add(1)
+					return f
+				}
+				return nil
+			})
+			<-time.After(5 * time.Second) // the subscription may be in the function's memory for that long
+			s.publishAll(topic, ten()...)
+			s.eventually("every job has met the failure", func() bool { return failures.Load() >= 10 })
+			e.quiet(2 * time.Second)
+			aws.failing(nil)
+			got := e.messages(10)
+			for _, m := range ten() {
+				if got[m] != 1 {
+					t.Errorf("%q was pushed %d times, want once", m, got[m])
+				}
+			}
+			e.quiet(2 * time.Second)
+			s.empty(url, anything)
+			s.empty(s.output("DeadLetterQueueUrl"), anything)
+			s.empty(s.output("FailedJobsQueueUrl"), anything)
+		})
+	}
+}
+
+// The endpoint has answered 500 and that cannot be written: the attempt is made
+// again, no sooner than the next would have been, and there is one chain only.
+func TestAnOutcomeThatCannotBeWrittenRepeatsItsAttemptAndForksNothing(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
+	aws := stand(t, s, "Deliver")
+	topic := s.topic()
+	url, arn := s.queue()
+	s.subscribe(topic, e, merged(policy(2, 3), redrive(arn)))
+	e.answer(http.StatusInternalServerError)
+	var failures atomic.Int64
+	aws.failing(func(c call) *fault {
+		if c.write() && failures.Add(1) <= 4 {
+			return broken
+		}
+		return nil
+	})
+	id := s.publish(topic, "unwritten")
+	last := e.next()
+	for range 3 { // the repeated first, and two retries
+		p := e.after(last, 3*time.Second)
+		if p.MessageId != id {
+			t.Errorf("pushed was %s", p.body)
+		}
+		last = p
+	}
+	if n := note(t, s.takeFrom(url, anything)); n.Attempts != 3 {
+		t.Errorf("the note says %+v", n)
+	}
+	e.quiet(5 * time.Second)
+	s.empty(url, anything)
+}
+
+// What is wrong with a function's settings or rights is one line of its log that
+// names it, the batch stays in its queue, and is pushed once it is put right.
+func TestBadInputIsOneLogLineThatNamesItAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	refusing := func(operation string) func(call) *fault {
+		return func(c call) *fault {
+			if c.operation == operation {
+				return denied
+			}
+			return nil
+		}
+	}
+	for name, c := range map[string]struct {
+		variables map[string]string
+		refuse    func(call) *fault
+		named     []string
+	}{
+		"a variable is missing":             {map[string]string{"POSTINO_PUBLIC_URL": ""}, nil, []string{"POSTINO_PUBLIC_URL"}},
+		"another is missing":                {map[string]string{"POSTINO_SCHEDULE_GROUP": ""}, nil, []string{"POSTINO_SCHEDULE_GROUP"}},
+		"a variable makes no sense":         {map[string]string{"POSTINO_REQUEST_TIMEOUT": "soon"}, nil, []string{"POSTINO_REQUEST_TIMEOUT", "soon"}},
+		"the table is wrong":                {map[string]string{"POSTINO_TABLE": "no-such-table"}, nil, []string{"POSTINO_TABLE", "no-such-table"}},
+		"the permission to read is missing": {nil, refusing("GetItem"), []string{"dynamodb:GetItem", "POSTINO_TABLE"}},
+		"AWS cannot be reached":             {map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1"}, nil, []string{"DynamoDB cannot be reached", "AWS_ENDPOINT_URL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, e := own(t, nil), listen(t)
+			topic := s.topic()
+			url, arn := s.queue()
+			s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
+			s.visibility("AttemptQueueUrl", 2*time.Second)
+			aws := &between{}
+			if c.refuse != nil {
+				aws = stand(t, s, "Deliver")
+				aws.failing(c.refuse)
+			}
+			restore := func() { aws.failing(nil) }
+			if c.variables != nil {
+				restore = s.change("Deliver", c.variables)
+			}
+			lines := s.logged("Deliver", []byte(`{"Records":[]}`))
+			if len(lines) != 1 {
+				t.Fatalf("it logs %d lines, want one: %q", len(lines), lines)
+			}
+			for _, text := range c.named {
+				if !strings.Contains(lines[0], text) {
+					t.Errorf("the line does not name %s: %s", text, lines[0])
+				}
+			}
+			id := s.publish(topic, name)
+			e.quiet(4 * time.Second)
+			restore()
+			if p := e.next(); p.MessageId != id {
+				t.Errorf("pushed was %s", p.body)
+			}
+			e.quiet(3 * time.Second)
+			s.empty(url, anything)
+		})
+	}
+}
+
+// A right that is missing only once there is something to send.
+func TestAMissingPermissionToSendIsNamedAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
+	aws := stand(t, s, "Deliver")
+	topic := s.topic()
+	subscription := s.subscribe(topic, e, policy(1, 1))
+	s.visibility("AttemptQueueUrl", 2*time.Second)
+	e.answer(http.StatusServiceUnavailable, http.StatusOK)
+	aws.failing(func(c call) *fault {
+		if c.send() {
+			return denied
+		}
+		return nil
+	})
+	// By hand, to see its log; and by the queue, to see what becomes of it.
+	lines := s.logged("Deliver", batchOf(t, s, job(subscription, "by hand")))
+	if len(lines) != 1 || !strings.Contains(lines[0], "sqs:SendMessage") || !strings.Contains(lines[0], "RetryQueue") {
+		t.Errorf("it logs %q", lines)
+	}
+	e.next()
+	e.answer(http.StatusServiceUnavailable, http.StatusOK)
+	id := s.publish(topic, "kept")
+	first := e.next()
+	e.quiet(4 * time.Second) // the failure is recorded, so the attempt is not made again
+	aws.failing(nil)
+	if p := e.after(first, time.Second); p.MessageId != id {
+		t.Errorf("pushed was %s", p.body)
+	}
+	e.quiet(3 * time.Second)
+}
