@@ -92,7 +92,7 @@ func TestOneOfTenThatCannotBeHandledComesBackAlone(t *testing.T) {
 	e.quiet(time.Second)
 
 	// The same from the queue, and then it is put right.
-	s.visibility("AttemptQueueUrl", 2*time.Second)
+	s.visibility("AttemptQueueUrl", 8*time.Second)
 	bodies := make([]string, 0, 10)
 	for _, j := range jobs {
 		j.Message.ID = uuid.NewString()

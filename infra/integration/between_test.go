@@ -5,6 +5,7 @@ package integration
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -99,8 +100,10 @@ func (b *between) pass(proxy http.Handler, w http.ResponseWriter, r *http.Reques
 func (f *fault) answer(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 	w.Header().Set("X-Amzn-Errortype", f.code)
+	body := fmt.Appendf(nil, `{"__type":"com.amazonaws#%s","message":%q}`, f.code, f.message)
+	w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE(body))) // DynamoDB's; others' clients ignore it
 	w.WriteHeader(f.status)
-	_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws#%s","message":%q}`, f.code, f.message) // the function may have gone
+	_, _ = w.Write(body) // the function may have gone
 }
 
 // operationOf reads the operation of a JSON protocol's target, or Scheduler's one.

@@ -109,8 +109,8 @@ func (s *stack) failLetters(aws *between, url string, f *fault) {
 	})
 }
 
-// toQueue tells sends to one queue.
+// toQueue tells sends to one queue by its URL; a letter's text may hold its name.
 func toQueue(url string) func(call) bool {
-	name := url[strings.LastIndexByte(url, '/')+1:]
-	return func(c call) bool { return c.send() && strings.Contains(c.body, name) }
+	end := url[strings.LastIndexByte(url, '/'):] + `"`
+	return func(c call) bool { return c.send() && strings.Contains(c.body, end) }
 }

@@ -35,9 +35,10 @@ func status(code int) answer {
 
 // endpoint is a subscriber on loopback.
 type endpoint struct {
-	t   *testing.T
-	url string
-	got chan pushed
+	t      *testing.T
+	url    string
+	got    chan pushed
+	server *httptest.Server
 
 	mu     sync.Mutex
 	script map[string][]answer
@@ -58,7 +59,7 @@ func unstarted(t *testing.T) *endpoint {
 
 func (e *endpoint) serve(server *httptest.Server) {
 	e.t.Cleanup(server.Close)
-	e.url = server.URL + "/hook"
+	e.server, e.url = server, server.URL+"/hook"
 }
 
 // answer names the answers to notifications, one after another, the last for ever.

@@ -23,6 +23,9 @@ func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 			t.Parallel()
 			s, e := own(t, nil), listen(t)
 			aws := stand(t, s, "Deliver")
+			// A process that starts meanwhile does not come up, and its batch comes back.
+			s.visibility("AttemptQueueUrl", 15*time.Second)
+			s.visibility("RetryQueueUrl", 15*time.Second)
 			topic := s.topic()
 			url, arn := s.queue()
 			s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
@@ -154,7 +157,7 @@ func TestAMissingPermissionToSendIsNamedAndLosesNothing(t *testing.T) {
 	aws := stand(t, s, "Deliver")
 	topic := s.topic()
 	subscription := s.subscribe(topic, e, policy(1, 1))
-	s.visibility("AttemptQueueUrl", 2*time.Second)
+	s.visibility("AttemptQueueUrl", 6*time.Second)
 	e.answer(http.StatusServiceUnavailable, http.StatusOK)
 	aws.failing(func(c call) *fault {
 		if c.send() {

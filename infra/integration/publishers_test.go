@@ -88,7 +88,7 @@ type losing struct {
 }
 
 func (l *losing) Do(r *http.Request) (*http.Response, error) {
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := plainBodies{http.DefaultClient}.Do(r)
 	if err != nil || l.lost != nil {
 		return resp, err
 	}
@@ -113,7 +113,7 @@ func TestARetryOfTheSDKKeepsTheMessageID(t *testing.T) {
 	topic := s.topic()
 	s.subscribe(topic, e, nil)
 	wire := &losing{}
-	client := s.client(func(o *sns.Options) { o.HTTPClient, o.Retryer = wire, retry.NewStandard() })
+	client := s.client(func(o *sns.Options) { o.HTTPClient, o.Retryer, o.RetryMaxAttempts = wire, retry.NewStandard(), 3 })
 	out, err := client.Publish(t.Context(), &sns.PublishInput{TopicArn: &topic, Message: aws.String("twice")})
 	if err != nil {
 		t.Fatal(err)

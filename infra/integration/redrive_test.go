@@ -73,7 +73,7 @@ func TestDeadLettersAreSentAgainByThemselvesOnceTheEventSourceIsOn(t *testing.T)
 	for _, e := range []*endpoint{healed, sick} {
 		e.next()
 	}
-	s.visibility("DeadLetterQueueUrl", 2*time.Second)
+	s.visibility("DeadLetterQueueUrl", 5*time.Second)
 	s.eventSource("Redrive", "DeadLetterQueueUrl", true)
 	for _, e := range []*endpoint{healed, sick} {
 		if p := e.next(); p.Message != "by itself" {
@@ -86,7 +86,7 @@ func TestDeadLettersAreSentAgainByThemselvesOnceTheEventSourceIsOn(t *testing.T)
 	if n := note(t, letter); n.Redrives != 1 || n.Attempts != 1 {
 		t.Errorf("the note says %+v", n)
 	}
-	<-time.After(3 * time.Second) // were there another, it would be visible now
+	<-time.After(6 * time.Second) // were there another, it would be visible now
 	s.empty(s.output("DeadLetterQueueUrl"), anything)
 }
 

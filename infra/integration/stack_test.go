@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"io"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cloudformationtypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -60,8 +63,21 @@ type stack struct {
 // settings are every client's. One try each: a call that the SDK makes twice is a
 // message that arrives twice.
 var settings = sync.OnceValues(func() (aws.Config, error) {
-	return config.LoadDefaultConfig(context.Background(), config.WithRetryMaxAttempts(1))
+	c, err := config.LoadDefaultConfig(context.Background(), config.WithRetryMaxAttempts(1))
+	c.HTTPClient = plainBodies{awshttp.NewBuildableClient()}
+	return c, err
 })
+
+// plainBodies hides from net/http that request bodies can write themselves, which
+// loses answers (shared/aws/awscall says why).
+type plainBodies struct{ aws.HTTPClient }
+
+func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = struct{ io.ReadCloser }{r.Body}
+	}
+	return c.HTTPClient.Do(r)
+}
 
 // deployed finds the stack that POSTINO_STACK names. Without a target it fails: a
 // test that passes without what it tests says nothing.
