@@ -21,25 +21,13 @@ import (
 
 // binary is the command line, built once.
 var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "postino-cli-")
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(dir, "postino")
+	name := filepath.Join(scratch, "postino")
 	out, err := exec.Command("go", "build", "-o", name, "postino/cmd/postino").CombinedOutput()
 	if err != nil {
 		err = errors.New(string(out))
 	}
 	return name, err
 })
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if name, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(name))
-	}
-	os.Exit(code)
-}
 
 // ran is what came of one command line.
 type ran struct {
@@ -98,18 +86,8 @@ func answers[T any](s *stack, args ...string) (v T) {
 	return v
 }
 
-// eventually asks until it holds.
-func (s *stack) eventually(what string, holds func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("it is never so that %s", what)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-}
-
 func TestTheCommandLineShowsDeliveries(t *testing.T) {
+	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
 	subscription := s.subscribe(topic, e, policy(3, 2))
@@ -142,6 +120,7 @@ func TestTheCommandLineShowsDeliveries(t *testing.T) {
 }
 
 func TestTheCommandLinePausesAndResumes(t *testing.T) {
+	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
 	subscription := s.subscribe(topic, e, nil)
@@ -149,7 +128,7 @@ func TestTheCommandLinePausesAndResumes(t *testing.T) {
 	s.does([]string{"pause", short}, "Paused: deliveries to "+e.url)
 	s.does([]string{"pause", short}, "was paused already")
 	s.does([]string{"pause"}, subscription)
-	time.Sleep(6 * time.Second) // a function may use what it has read for five
+	<-time.After(remembered + time.Second)
 	if id := s.publish(topic, "patience"); id == "" {
 		t.Fatal("no message id")
 	}
@@ -165,6 +144,7 @@ func TestTheCommandLinePausesAndResumes(t *testing.T) {
 }
 
 func TestTheCommandLineSendsATest(t *testing.T) {
+	t.Parallel()
 	s, e := deployed(t), listen(t)
 	subscription := s.subscribe(s.topic(), e, policy(0, 1))
 	e.answer(http.StatusGone)
@@ -180,6 +160,7 @@ func TestTheCommandLineSendsATest(t *testing.T) {
 }
 
 func TestTheCommandLinePointsSNSClientsAtTheStack(t *testing.T) {
+	t.Parallel()
 	s := deployed(t)
 	got := s.postino([]string{"AWS_SECRET_ACCESS_KEY=hunter2", "AWS_SESSION_TOKEN=hunter3"}, "env")
 	if got.code != 0 || !strings.Contains(got.out, "export AWS_ENDPOINT_URL_SNS='"+s.output("EndpointUrl")+"'\n") ||
@@ -192,6 +173,7 @@ func TestTheCommandLinePointsSNSClientsAtTheStack(t *testing.T) {
 }
 
 func TestTheCommandLineTellsWhyItCannot(t *testing.T) {
+	t.Parallel()
 	s := deployed(t)
 	s.fails(`There is no stack "it-nowhere" in the region us-east-1`, "deliveries", "list", "--stack", "it-nowhere")
 	for name, c := range map[string]struct {

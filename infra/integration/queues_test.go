@@ -175,7 +175,7 @@ func (s *stack) eventually(what string, holds func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); <-time.After(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("in vain: %s", what)
+			s.t.Fatalf("it is never so that %s", what)
 		}
 	}
 }

@@ -35,12 +35,21 @@ const patience = 90 * time.Second
 // atOnce is how many tests run side by side. They wait more than they work.
 const atOnce = 12
 
+// scratch is a directory for what all tests share.
+var scratch string
+
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
+	err := flag.Set("test.parallel", strconv.Itoa(atOnce))
+	if err == nil {
+		scratch, err = os.MkdirTemp("", "postino-integration-")
+	}
+	if err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(scratch)
+	os.Exit(code)
 }
 
 // stack is a deployed one, with a client for each thing that is looked at.
