@@ -3,11 +3,15 @@
 package integration
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 )
 
 // inDynamoDB tells the table's calls from the queues'.
@@ -87,6 +91,42 @@ func TestAnOutcomeThatCannotBeWrittenRepeatsItsAttemptAndForksNothing(t *testing
 	}
 	e.quiet(5 * time.Second)
 	s.empty(url, anything)
+}
+
+// Accepted means stored: what one queue does not take is parked in another, and
+// what no queue takes is refused, with an error that the client may try again.
+func TestAPublishIsParkedWhereItsQueueFailsAndRefusedWhereAllDo(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
+	aws := stand(t, s, "Publish")
+	topic := s.topic()
+	s.subscribe(topic, e, nil)
+	aws.failing(func(c call) *fault {
+		if toQueue(s.output("AttemptQueueUrl"))(c) {
+			return broken
+		}
+		return nil
+	})
+	id := s.publish(topic, "parked")
+	if p := e.next(); p.MessageId != id {
+		t.Errorf("pushed was %s", p.body)
+	}
+	aws.failing(func(c call) *fault {
+		if c.send() {
+			return broken
+		}
+		return nil
+	})
+	_, err := s.sns.Publish(t.Context(), &sns.PublishInput{TopicArn: &topic, Message: new("refused")})
+	if e := new(snstypes.InternalErrorException); !errors.As(err, &e) {
+		t.Errorf("a publish that nothing holds: %v", err)
+	}
+	aws.failing(nil)
+	id = s.publish(topic, "taken")
+	if p := e.next(); p.MessageId != id || p.Message != "taken" {
+		t.Errorf("pushed was %s", p.body)
+	}
+	e.quiet(3 * time.Second)
 }
 
 // What is wrong with a function's settings or rights is one line of its log that

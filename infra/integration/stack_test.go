@@ -164,11 +164,7 @@ func own(t *testing.T, parameters map[string]string) *stack {
 		TemplateBody: template.TemplateBody, Parameters: parametersOf(values), Capabilities: capabilities}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if _, err := model.cloudformation.DeleteStack(context.Background(), &cloudformation.DeleteStackInput{StackName: &name}); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { remove(model, name) })
 	if err := cloudformation.NewStackCreateCompleteWaiter(model.cloudformation, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 50*time.Millisecond, time.Second
 	}).Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name}, patience); err != nil {
@@ -182,6 +178,25 @@ func own(t *testing.T, parameters map[string]string) *stack {
 		s.sns = s.client()
 	}
 	return s
+}
+
+// remove deletes a stack, its functions first and by themselves: the emulator ends
+// a function's processes only then.
+func remove(model *stack, name string) {
+	ctx := context.Background() // the test's own has ended
+	if out, err := model.cloudformation.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{StackName: &name}); err == nil {
+		for _, r := range out.StackResources {
+			if aws.ToString(r.ResourceType) == "AWS::Lambda::Function" {
+				_, err := model.lambda.DeleteFunction(ctx, &lambda.DeleteFunctionInput{FunctionName: r.PhysicalResourceId})
+				if err != nil {
+					model.t.Error(err)
+				}
+			}
+		}
+	}
+	if _, err := model.cloudformation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &name}); err != nil {
+		model.t.Error(err)
+	}
 }
 
 // deploy changes parameters of the test's own stack, as a deployment would.
