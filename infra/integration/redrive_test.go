@@ -10,8 +10,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
-	"postino/shared/pipeline"
 )
 
 func TestADeadLetterIsSentAgainOnDemandAndOneThatFailsAgainIsDeadAgain(t *testing.T) {
@@ -111,8 +109,7 @@ func TestAJobOfFailedJobsQueueGoesOnWithItsAttempt(t *testing.T) {
 	if p := e.next(); p.MessageId != j.Message.ID {
 		t.Errorf("pushed was %s", p.body)
 	}
-	var n pipeline.DeadLetterNote = note(t, s.deadLetter(j.Message.ID))
-	if n.Attempts != 1 || n.Redrives != 0 {
+	if n := note(t, s.deadLetter(j.Message.ID)); n.Attempts != 1 || n.Redrives != 0 {
 		t.Errorf("the note says %+v", n)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
 )
 
 // Tries and backoff of one call. The SDK's own are made for programs that can
@@ -50,6 +51,8 @@ func Load(ctx context.Context, more ...func(*config.LoadOptions) error) (aws.Con
 	options := append([]func(*config.LoadOptions) error{
 		config.WithHTTPClient(client),
 		config.WithRetryer(Retryer),
+		// The log is one JSON line an event; the SDK's own lines are not.
+		config.WithLogger(logging.Nop{}),
 	}, more...)
 	c, err := config.LoadDefaultConfig(ctx, options...)
 	if profile, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
