@@ -67,9 +67,9 @@ func (s *stack) configure(in *lambda.UpdateFunctionConfigurationInput) {
 	}
 }
 
-// logged invokes a function with an event and gives the lines that it logged with
+// faults invokes a function with an event and gives the lines that it logged with
 // level ERROR, whether it started or not.
-func (s *stack) logged(function string, event []byte) (lines []string) {
+func (s *stack) faults(function string, event []byte) (lines []string) {
 	s.t.Helper()
 	out, err := s.lambda.Invoke(s.t.Context(), &lambda.InvokeInput{FunctionName: aws.String(s.output(function + "FunctionName")), Payload: event, LogType: lambdatypes.LogTypeTail})
 	if err != nil {

@@ -169,7 +169,7 @@ func TestBadInputIsOneLogLineThatNamesItAndLosesNothing(t *testing.T) {
 			if c.variables != nil {
 				restore = s.change("Deliver", c.variables)
 			}
-			lines := s.logged("Deliver", []byte(`{"Records":[]}`))
+			lines := s.faults("Deliver", []byte(`{"Records":[]}`))
 			if len(lines) != 1 {
 				t.Fatalf("it logs %d lines, want one: %q", len(lines), lines)
 			}
@@ -206,7 +206,7 @@ func TestAMissingPermissionToSendIsNamedAndLosesNothing(t *testing.T) {
 		return nil
 	})
 	// By hand, to see its log; and by the queue, to see what becomes of it.
-	lines := s.logged("Deliver", batchOf(t, s, job(subscription, "by hand")))
+	lines := s.faults("Deliver", batchOf(t, s, job(subscription, "by hand")))
 	if len(lines) != 1 || !strings.Contains(lines[0], "sqs:SendMessage") || !strings.Contains(lines[0], "RetryQueue") {
 		t.Errorf("it logs %q", lines)
 	}

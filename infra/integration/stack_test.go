@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cloudformationtypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
@@ -66,6 +67,7 @@ type stack struct {
 	lambda         *lambda.Client
 	dynamodb       *dynamodb.Client
 	scheduler      *scheduler.Client
+	logs           *cloudwatchlogs.Client
 	cloudformation *cloudformation.Client
 }
 
@@ -107,7 +109,7 @@ func find(t *testing.T, name string) *stack {
 		t.Fatal(err)
 	}
 	s := &stack{t: t, name: name, sqs: sqs.NewFromConfig(c), lambda: lambda.NewFromConfig(c), dynamodb: dynamodb.NewFromConfig(c),
-		scheduler: scheduler.NewFromConfig(c), cloudformation: cloudformation.NewFromConfig(c)}
+		scheduler: scheduler.NewFromConfig(c), logs: cloudwatchlogs.NewFromConfig(c), cloudformation: cloudformation.NewFromConfig(c)}
 	s.describe()
 	s.sns = s.client()
 	return s

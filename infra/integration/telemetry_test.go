@@ -19,7 +19,8 @@ const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 // A delivery that fails once, seen from its endpoint and in the functions' logs.
 func TestADeliveryIsTracedCountedAndRecorded(t *testing.T) {
-	s, e := deployed(t), listen(t)
+	t.Parallel()
+	s, e := own(t, nil), listen(t) // other tests' batches and metrics would be in the same logs
 	topic := s.topic()
 	if _, err := s.sns.SetTopicAttributes(t.Context(), &sns.SetTopicAttributesInput{TopicArn: &topic,
 		AttributeName: aws.String("HTTPSuccessFeedbackSampleRate"), AttributeValue: aws.String("100")}); err != nil {
