@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"postino/shared/push"
 )
 
 // inDynamoDB tells the table's calls from the queues'.
@@ -32,7 +34,7 @@ func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 			s.visibility("RetryQueueUrl", 15*time.Second)
 			topic := s.topic()
 			url, arn := s.queue()
-			s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
+			subscription := s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
 			var failures atomic.Int64
 			aws.failing(func(c call) *fault {
 				if inDynamoDB(c) {
@@ -50,6 +52,12 @@ func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 			for _, m := range ten() {
 				if got[m] != 1 {
 					t.Errorf("%q was pushed %d times, want once", m, got[m])
+				}
+			}
+			s.eventually("each is on record as delivered", func() bool { return len(s.recorded(subscription, push.Delivered)) == 10 })
+			for _, d := range s.recorded(subscription, push.Delivered) {
+				if d.Attempt != 1 {
+					t.Errorf("%s took %d attempts, it had one push", d.Key.MessageID, d.Attempt)
 				}
 			}
 			e.quiet(2 * time.Second)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"postino/shared/aws/dynamostore"
+	"postino/shared/operator"
 	"postino/shared/push"
 )
 
@@ -81,6 +82,16 @@ func (s *stack) store() *dynamostore.Store {
 		s.t.Fatal(err)
 	}
 	return store
+}
+
+// recorded are the deliveries of a subscription that are on record in a state.
+func (s *stack) recorded(subscription string, state push.State) []push.Delivery {
+	s.t.Helper()
+	page, _, err := s.store().ListDeliveries(s.t.Context(), operator.Filter{Subscription: subscription, States: []push.State{state}, Limit: 100})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return page
 }
 
 // seed writes a confirmed subscription straight into the table, where a test
