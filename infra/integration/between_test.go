@@ -54,7 +54,6 @@ type fault struct {
 // Answers that AWS gives.
 var (
 	broken    = &fault{http.StatusInternalServerError, "InternalServerError", "Internal server error"}
-	denied    = &fault{http.StatusBadRequest, "AccessDeniedException", "User: arn:aws:sts::000000000000:assumed-role/r/f is not authorized to perform this action"}
 	throttled = &fault{http.StatusTooManyRequests, "ThrottlingException", "Rate exceeded"}
 )
 
@@ -66,7 +65,10 @@ func stand(t *testing.T, s *stack, functions ...string) *between {
 		t.Fatal(err)
 	}
 	b := &between{}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host // the signature covers it
+	}, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.pass(proxy, w, r) }))
 	t.Cleanup(server.Close)
 	b.url = server.URL

@@ -38,7 +38,7 @@ func TestAnAttemptThatFailsCostsThreeWritesAndOneSendAtMost(t *testing.T) {
 	s, e := own(t, nil), listen(t)
 	aws := stand(t, s, "Deliver")
 	topic := s.topic()
-	url, arn := s.queue()
+	url, arn := s.queue("it")
 	s.subscribe(topic, e, merged(policy(3, 1), redrive(arn)))
 	// While an attempt waits for its answer nothing else is under way: what was
 	// called since the one before settled that one, and claimed this one.

@@ -59,8 +59,8 @@ func TestAChangedDeadLetterQueueTakesTheLettersFromThenOn(t *testing.T) {
 	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
-	before, arn := s.queue()
-	after, other := s.queue()
+	before, arn := s.queue("it")
+	after, other := s.queue("it")
 	delay := remembered + 3*time.Second
 	subscription := s.subscribe(topic, e, merged(policy(1, int(delay.Seconds())), redrive(arn)))
 	e.answer(http.StatusServiceUnavailable)

@@ -13,7 +13,7 @@ func TestAnExhaustedDeliveryEndsInItsOwnQueueWithTheExactBody(t *testing.T) {
 	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
-	url, arn := s.queue()
+	url, arn := s.queue("it")
 	s.subscribe(topic, e, merged(policy(1, 1), redrive(arn)))
 	e.answer(http.StatusInternalServerError)
 	id := s.publish(topic, "never taken")
@@ -33,18 +33,25 @@ func TestAnExhaustedDeliveryEndsInItsOwnQueueWithTheExactBody(t *testing.T) {
 
 func TestADeadLetterWithoutAUsableQueueGoesToTheInstallationsOwn(t *testing.T) {
 	t.Parallel()
+	none := func(*stack) map[string]string { return nil }
+	gone := func(*stack) map[string]string { return redrive("arn:aws:sqs:us-east-1:000000000000:it-no-such-queue") }
+	denied := func(s *stack) map[string]string {
+		_, arn := s.queue("elsewhere")
+		return redrive(arn)
+	}
 	for name, c := range map[string]struct {
-		attributes map[string]string
+		attributes func(*stack) map[string]string
 		refused    string
 	}{
-		"no policy":         {nil, ""},
-		"the queue is gone": {redrive("arn:aws:sqs:us-east-1:000000000000:no-such-queue"), "does not exist"},
+		"no policy":           {none, ""},
+		"the queue is gone":   {gone, "does not exist"},
+		"the queue is denied": {denied, "the permission sqs:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, e := deployed(t), listen(t)
+			s, e := own(t, map[string]string{"DeadLetterQueueArns": "arn:aws:sqs:us-east-1:000000000000:it-*"}), listen(t)
 			topic := s.topic()
-			s.subscribe(topic, e, c.attributes)
+			s.subscribe(topic, e, c.attributes(s))
 			e.answer(http.StatusForbidden)
 			id := s.publish(topic, "unwanted")
 			p := e.next()
@@ -59,54 +66,31 @@ func TestADeadLetterWithoutAUsableQueueGoesToTheInstallationsOwn(t *testing.T) {
 	}
 }
 
-// A queue that the function may not send to refuses for good; one that fails does
-// not, and is tried until it takes the letter.
-func TestADeadLetterQueueThatIsDeniedIsPassedByAndOneThatFailsIsWaitedFor(t *testing.T) {
+// A queue that fails is no queue that refuses: it is tried until it takes the letter.
+func TestADeadLetterWaitsForItsQueueWhileThatFails(t *testing.T) {
 	t.Parallel()
-	s := own(t, nil)
+	s, e := own(t, nil), listen(t)
 	aws := stand(t, s, "Deliver")
-	for name, c := range map[string]struct {
-		fault   *fault
-		refused string
-	}{
-		"denied":  {denied, "sqs:SendMessage"},
-		"failing": {broken, ""},
-	} {
-		e := listen(t)
-		topic := s.topic()
-		url, arn := s.queue()
-		s.subscribe(topic, e, redrive(arn))
-		e.answer(http.StatusForbidden)
-		s.failLetters(aws, url, c.fault)
-		id := s.publish(topic, name)
-		p := e.next()
-		if c.refused != "" {
-			letter := s.deadLetter(id)
-			if n := note(t, letter); *letter.Body != p.body || !strings.Contains(n.Refused, c.refused) {
-				t.Errorf("%s: the letter is %s, refused: %q", name, *letter.Body, n.Refused)
-			}
-			s.empty(url, anything)
-			continue
-		}
-		s.eventually("the letter's queue has failed", func() bool { return count(aws.take(), toQueue(url)) > 0 })
-		aws.failing(nil)
-		if letter := s.takeFrom(url, anything); *letter.Body != p.body || note(t, letter).Attempts != 1 {
-			t.Errorf("%s: the letter is %s with %+v", name, *letter.Body, note(t, letter))
-		}
-		e.quiet(time.Second)
-		s.empty(s.output("DeadLetterQueueUrl"), holding(id))
-	}
-}
-
-// failLetters lets what is sent to a subscriber's queue fail.
-func (s *stack) failLetters(aws *between, url string, f *fault) {
-	to := toQueue(url)
+	topic := s.topic()
+	url, arn := s.queue("it")
+	s.subscribe(topic, e, redrive(arn))
+	e.answer(http.StatusForbidden)
+	letters := toQueue(url)
 	aws.failing(func(c call) *fault {
-		if to(c) {
-			return f
+		if letters(c) {
+			return broken
 		}
 		return nil
 	})
+	id := s.publish(topic, "kept waiting")
+	p := e.next()
+	s.eventually("its queue has failed", func() bool { return count(aws.take(), letters) > 0 })
+	aws.failing(nil)
+	if letter := s.takeFrom(url, anything); *letter.Body != p.body || note(t, letter).Attempts != 1 {
+		t.Errorf("the letter is %s with %+v", *letter.Body, note(t, letter))
+	}
+	e.quiet(time.Second)
+	s.empty(s.output("DeadLetterQueueUrl"), holding(id))
 }
 
 // toQueue tells sends to one queue by its URL; a letter's text may hold its name.

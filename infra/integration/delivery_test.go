@@ -110,7 +110,7 @@ func TestARawLetterKeepsItsBodyAndAttributes(t *testing.T) {
 	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
-	url, arn := s.queue()
+	url, arn := s.queue("it")
 	s.subscribe(topic, e, merged(redrive(arn), map[string]string{"RawMessageDelivery": "true"}))
 	e.answer(http.StatusGone)
 	body := strings.Repeat("<raw> é ", 1000)

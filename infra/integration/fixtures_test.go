@@ -39,7 +39,9 @@ var (
 func TestEveryEventFixtureDoesWhatItIsAnExampleOf(t *testing.T) {
 	t.Parallel()
 	s, first, second := own(t, nil), listen(t), listen(t)
-	s.change("Publish", map[string]string{"POSTINO_ACCOUNT": fixtureAccount, "POSTINO_EVENT_TOPIC_ARN": fixtureTopic})
+	for _, f := range []string{"Publish", "Redrive"} {
+		s.change(f, map[string]string{"POSTINO_ACCOUNT": fixtureAccount, "POSTINO_EVENT_TOPIC_ARN": fixtureTopic})
+	}
 	s.topicNamed("orders")
 	token := fixtureToken.FindSubmatch(fixture(t, "publish-function-url-confirm-link.json"))
 	s.seed(fixtureTopic, first.url, func(sub *push.Subscription) {
@@ -69,6 +71,7 @@ func TestEveryEventFixtureDoesWhatItIsAnExampleOf(t *testing.T) {
 		{"redrive-sqs.json", done, 1, 0},
 		{"redrive-sqs-raw.json", done, 1, 0},
 		{"redrive-sqs-failed-jobs.json", done, 1, 0},
+		{"redrive-sqs-failed-invocations.json", done, 3, 3},
 	} {
 		known[c.name] = true
 		kind, _, _ := strings.Cut(c.name, "-")

@@ -29,9 +29,10 @@ func (s *stack) eventTopic(e *endpoint) {
 }
 
 func TestTheRulePublishesTheEventsThatMatch(t *testing.T) {
+	t.Parallel()
 	s, e := deployed(t), listen(t)
 	s.eventTopic(e)
-	c, err := find()
+	c, err := settings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,8 @@ func (s *stack) invokeAsync(event []byte) {
 }
 
 func TestAnInvocationThatFailsToTheEndIsKeptAndPublishedUnderItsOwnMessageID(t *testing.T) {
-	s, e := deployed(t), listen(t)
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
 	s.eventTopic(e)
 	id := uuid.NewString()
 	event := []byte(strings.Replace(string(fixture(t, "publish-eventbridge.json")), "17793124-05d4-b198-2fde-7ededc63b103", id, 1))
@@ -87,6 +89,7 @@ func TestAnInvocationThatFailsToTheEndIsKeptAndPublishedUnderItsOwnMessageID(t *
 }
 
 func TestADirectInvocationThatIsRefusedEndsWhereOneCanSeeIt(t *testing.T) {
+	t.Parallel()
 	s := deployed(t)
 	text := uuid.NewString()
 	s.invokeAsync([]byte(`{"topicArn":"arn:aws:sns:us-east-1:000000000000:gone","message":"` + text + `"}`))

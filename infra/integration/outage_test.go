@@ -33,7 +33,7 @@ func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 			s.visibility("AttemptQueueUrl", 15*time.Second)
 			s.visibility("RetryQueueUrl", 15*time.Second)
 			topic := s.topic()
-			url, arn := s.queue()
+			url, arn := s.queue("it")
 			subscription := s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
 			var failures atomic.Int64
 			aws.failing(func(c call) *fault {
@@ -75,7 +75,7 @@ func TestAnOutcomeThatCannotBeWrittenRepeatsItsAttemptAndForksNothing(t *testing
 	s, e := own(t, nil), listen(t)
 	aws := stand(t, s, "Deliver")
 	topic := s.topic()
-	url, arn := s.queue()
+	url, arn := s.queue("it")
 	s.subscribe(topic, e, merged(policy(2, 3), redrive(arn)))
 	e.answer(http.StatusInternalServerError)
 	var failures atomic.Int64
@@ -141,40 +141,30 @@ func TestAPublishIsParkedWhereItsQueueFailsAndRefusedWhereAllDo(t *testing.T) {
 // names it, the batch stays in its queue, and is pushed once it is put right.
 func TestBadInputIsOneLogLineThatNamesItAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	refusing := func(operation string) func(call) *fault {
-		return func(c call) *fault {
-			if c.operation == operation {
-				return denied
-			}
-			return nil
-		}
-	}
 	for name, c := range map[string]struct {
 		variables map[string]string
-		refuse    func(call) *fault
+		forbidden string
 		named     []string
 	}{
-		"a variable is missing":             {map[string]string{"POSTINO_PUBLIC_URL": ""}, nil, []string{"POSTINO_PUBLIC_URL"}},
-		"another is missing":                {map[string]string{"POSTINO_SCHEDULE_GROUP": ""}, nil, []string{"POSTINO_SCHEDULE_GROUP"}},
-		"a variable makes no sense":         {map[string]string{"POSTINO_REQUEST_TIMEOUT": "soon"}, nil, []string{"POSTINO_REQUEST_TIMEOUT", "soon"}},
-		"the table is wrong":                {map[string]string{"POSTINO_TABLE": "no-such-table"}, nil, []string{"POSTINO_TABLE", "no-such-table"}},
-		"the permission to read is missing": {nil, refusing("GetItem"), []string{"dynamodb:GetItem", "POSTINO_TABLE"}},
-		"AWS cannot be reached":             {map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1"}, nil, []string{"DynamoDB cannot be reached", "AWS_ENDPOINT_URL"}},
+		"a variable is missing":             {map[string]string{"POSTINO_PUBLIC_URL": ""}, "", []string{"POSTINO_PUBLIC_URL"}},
+		"another is missing":                {map[string]string{"POSTINO_SCHEDULE_GROUP": ""}, "", []string{"POSTINO_SCHEDULE_GROUP"}},
+		"a variable makes no sense":         {map[string]string{"POSTINO_REQUEST_TIMEOUT": "soon"}, "", []string{"POSTINO_REQUEST_TIMEOUT", "soon"}},
+		"the table is wrong":                {map[string]string{"POSTINO_TABLE": "no-such-table"}, "", []string{"POSTINO_TABLE", "no-such-table"}},
+		"the permission to read is missing": {nil, "dynamodb:GetItem", []string{"dynamodb:GetItem", "POSTINO_TABLE"}},
+		"AWS cannot be reached":             {map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1"}, "", []string{"DynamoDB cannot be reached", "AWS_ENDPOINT_URL"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, e := own(t, nil), listen(t)
 			topic := s.topic()
-			url, arn := s.queue()
+			url, arn := s.queue("it")
 			s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
 			s.visibility("AttemptQueueUrl", 2*time.Second)
-			aws := &between{}
-			if c.refuse != nil {
-				aws = stand(t, s, "Deliver")
-				aws.failing(c.refuse)
-			}
-			restore := func() { aws.failing(nil) }
-			if c.variables != nil {
+			var restore func()
+			if c.forbidden != "" {
+				restore = s.deny("Deliver", c.forbidden)
+				s.change("Deliver", map[string]string{"POSTINO_LOG_LEVEL": "debug"}) // it starts anew, and is denied then
+			} else {
 				restore = s.change("Deliver", c.variables)
 			}
 			lines := s.faults("Deliver", []byte(`{"Records":[]}`))
@@ -196,36 +186,4 @@ func TestBadInputIsOneLogLineThatNamesItAndLosesNothing(t *testing.T) {
 			s.empty(url, anything)
 		})
 	}
-}
-
-// A right that is missing only once there is something to send.
-func TestAMissingPermissionToSendIsNamedAndLosesNothing(t *testing.T) {
-	t.Parallel()
-	s, e := own(t, nil), listen(t)
-	aws := stand(t, s, "Deliver")
-	topic := s.topic()
-	subscription := s.subscribe(topic, e, policy(1, 1))
-	s.visibility("AttemptQueueUrl", 6*time.Second)
-	e.answer(http.StatusServiceUnavailable, http.StatusOK)
-	aws.failing(func(c call) *fault {
-		if c.send() {
-			return denied
-		}
-		return nil
-	})
-	// By hand, to see its log; and by the queue, to see what becomes of it.
-	lines := s.faults("Deliver", batchOf(t, s, job(subscription, "by hand")))
-	if len(lines) != 1 || !strings.Contains(lines[0], "sqs:SendMessage") || !strings.Contains(lines[0], "RetryQueue") {
-		t.Errorf("it logs %q", lines)
-	}
-	e.next()
-	e.answer(http.StatusServiceUnavailable, http.StatusOK)
-	id := s.publish(topic, "kept")
-	first := e.next()
-	e.quiet(4 * time.Second) // the failure is recorded, so the attempt is not made again
-	aws.failing(nil)
-	if p := e.after(first, time.Second); p.MessageId != id {
-		t.Errorf("pushed was %s", p.body)
-	}
-	e.quiet(3 * time.Second)
 }

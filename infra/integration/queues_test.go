@@ -20,10 +20,11 @@ import (
 	"postino/shared/pipeline"
 )
 
-// queue makes a queue of a subscriber's own.
-func (s *stack) queue() (url, arn string) {
+// queue makes a queue of a subscriber's own, whose name begins with prefix: "it"
+// is what the functions are allowed in every stack.
+func (s *stack) queue(prefix string) (url, arn string) {
 	s.t.Helper()
-	out, err := s.sqs.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("it-" + uuid.NewString()[:8])})
+	out, err := s.sqs.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(prefix + "-" + uuid.NewString()[:8])})
 	if err != nil {
 		s.t.Fatal(err)
 	}

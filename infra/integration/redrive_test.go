@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
@@ -39,8 +40,13 @@ func TestADeadLetterIsSentAgainOnDemandAndOneThatFailsAgainIsDeadAgain(t *testin
 // redrive invokes the function on demand with a letter, as an event source would.
 func (s *stack) redrive(m sqstypes.Message) []events.SQSBatchItemFailure {
 	s.t.Helper()
+	return s.redriveFrom("DeadLetterQueueUrl", m)
+}
+
+func (s *stack) redriveFrom(queue string, m sqstypes.Message) []events.SQSBatchItemFailure {
+	s.t.Helper()
 	record := events.SQSMessage{MessageId: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, Attributes: m.Attributes,
-		EventSource: "aws:sqs", EventSourceARN: s.attribute(s.output("DeadLetterQueueUrl"), sqstypes.QueueAttributeNameQueueArn),
+		EventSource: "aws:sqs", EventSourceARN: s.attribute(s.output(queue), sqstypes.QueueAttributeNameQueueArn),
 		MessageAttributes: map[string]events.SQSMessageAttribute{}}
 	for name, a := range m.MessageAttributes {
 		record.MessageAttributes[name] = events.SQSMessageAttribute{DataType: *a.DataType, StringValue: a.StringValue}
@@ -97,14 +103,9 @@ func TestAJobOfFailedJobsQueueGoesOnWithItsAttempt(t *testing.T) {
 	subscription := s.seed(topic, e.url, noRetries)
 	e.answer(http.StatusInternalServerError)
 	j := job(subscription, "set aside")
-	record := events.SQSMessage{MessageId: "m", Body: j.Encode(), EventSource: "aws:sqs", Attributes: map[string]string{"ApproximateReceiveCount": "1"},
-		EventSourceARN: s.attribute(s.output("FailedJobsQueueUrl"), sqstypes.QueueAttributeNameQueueArn)}
-	event, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{record}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body, fault := s.invoke("Redrive", event); fault != "" {
-		t.Fatalf("redrive answers %s", body)
+	failed := s.redriveFrom("FailedJobsQueueUrl", sqstypes.Message{MessageId: aws.String("m"), ReceiptHandle: aws.String("m"), Body: aws.String(j.Encode())})
+	if len(failed) != 0 {
+		t.Fatalf("it came back: %+v", failed)
 	}
 	if p := e.next(); p.MessageId != j.Message.ID {
 		t.Errorf("pushed was %s", p.body)

@@ -87,7 +87,7 @@ func TestEachAnswerIsRetriedOrFinalAsItsClassSays(t *testing.T) {
 			// On a kept connection that is cut, an attempt is made once more at once.
 			e.server.Config.SetKeepAlivesEnabled(false)
 			topic := s.topic()
-			url, arn := s.queue()
+			url, arn := s.queue("it")
 			s.subscribe(topic, e, merged(policy(1, 1), redrive(arn)))
 			e.on("Notification", c.answer)
 			id := s.publish(topic, name)
@@ -145,7 +145,7 @@ func TestAThrottledSubscriptionGetsEverythingAtItsPaceAndBurnsNoAttempt(t *testi
 	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
-	url, arn := s.queue()
+	url, arn := s.queue("it")
 	s.subscribe(topic, e, merged(redrive(arn), map[string]string{
 		"DeliveryPolicy": `{"healthyRetryPolicy":{"numRetries":0,"minDelayTarget":1,"maxDelayTarget":1},"throttlePolicy":{"maxReceivesPerSecond":2}}`}))
 	s.publishAll(topic, ten()...)

@@ -161,7 +161,8 @@ func own(t *testing.T, parameters map[string]string) *stack {
 		t.Fatal(err)
 	}
 	name := model.name + "-" + uuid.NewString()[:8]
-	values := merged(model.parameters, parameters, map[string]string{"PublicURL": ""})
+	// Rules match the events of a bus that all stacks share.
+	values := merged(model.parameters, map[string]string{"EventPattern": ""}, parameters, map[string]string{"PublicURL": ""})
 	if _, err := model.cloudformation.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name,
 		TemplateBody: template.TemplateBody, Parameters: parametersOf(values), Capabilities: capabilities}); err != nil {
 		t.Fatal(err)
