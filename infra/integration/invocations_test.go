@@ -13,7 +13,6 @@ import (
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
-	"github.com/aws/aws-sdk-go-v2/service/sns"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 )
@@ -21,11 +20,7 @@ import (
 // eventTopic subscribes e to the topic that events are published to.
 func (s *stack) eventTopic(e *endpoint) {
 	s.t.Helper()
-	out, err := s.sns.CreateTopic(s.t.Context(), &sns.CreateTopicInput{Name: aws.String("events")})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.subscribe(*out.TopicArn, e, nil)
+	s.subscribe(s.topicNamed("events"), e, nil)
 }
 
 func TestTheRulePublishesTheEventsThatMatch(t *testing.T) {
