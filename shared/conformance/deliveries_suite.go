@@ -43,7 +43,7 @@ func deliveryKey(n int) push.DeliveryKey {
 // finished is a record of attempt n that failed.
 func finished(key push.DeliveryKey, n int) push.Delivery {
 	d := push.Delivery{
-		Key: key, Attempt: n, State: push.Finished, NextAt: epoch.Add(time.Minute), NextPhase: "backoff", Reason: "503 is retryable",
+		Key: key, Kind: push.SubscriptionConfirm, Attempt: n, State: push.Finished, NextAt: epoch.Add(time.Minute), NextPhase: "backoff", Reason: "503 is retryable",
 		CreatedAt: epoch, UpdatedAt: epoch.Add(time.Second), Expires: epoch.Add(1000 * time.Hour),
 	}
 	for i := range n {
@@ -57,7 +57,7 @@ func finished(key push.DeliveryKey, n int) push.Delivery {
 
 // claimOf is a claim of attempt n under a lease until the given time.
 func claimOf(key push.DeliveryKey, n int, owner string, lease time.Time) push.Delivery {
-	return push.Delivery{Key: key, Attempt: n, State: push.Claimed, Owner: owner, LeaseEnd: lease,
+	return push.Delivery{Key: key, Kind: push.SubscriptionConfirm, Attempt: n, State: push.Claimed, Owner: owner, LeaseEnd: lease,
 		CreatedAt: epoch.Add(time.Hour), UpdatedAt: epoch.Add(time.Hour), Expires: epoch.Add(1001 * time.Hour)}
 }
 

@@ -29,14 +29,22 @@ func (r run) repeated() bool {
 	return r.job.Attempt == 1 && (r.record.ReceiveCount > 1 || r.job.Stumbles > 0)
 }
 
+// unusual is the kind of a job that is no notification.
+func (r run) unusual() push.Kind {
+	if r.job.Kind == push.Notification {
+		return ""
+	}
+	return r.job.Kind
+}
+
 // claim takes the right to push the job's attempt, where it needs one: an owner
 // says so. A verdict, when not nil, says how the job goes on instead.
 func (d *Deliver) claim(ctx context.Context, r run) (claim push.Delivery, verdict func() bool) {
 	if r.job.Attempt == 1 && !r.repeated() {
-		return push.Delivery{Key: r.job.Key(), Attempt: 1, CreatedAt: r.now}, nil
+		return push.Delivery{Key: r.job.Key(), Kind: r.unusual(), Attempt: 1, CreatedAt: r.now}, nil
 	}
 	now := d.Now()
-	claim = push.Delivery{Key: r.job.Key(), Attempt: r.job.Attempt, State: push.Claimed, Owner: d.NewID(),
+	claim = push.Delivery{Key: r.job.Key(), Kind: r.unusual(), Attempt: r.job.Attempt, State: push.Claimed, Owner: d.NewID(),
 		LeaseEnd: now.Add(d.RequestTimeout + leaseMargin), CreatedAt: now, UpdatedAt: now, Expires: now.Add(recordOutlives)}
 	current, ok, err := d.Deliveries.Claim(ctx, claim, now)
 	switch {

@@ -81,6 +81,8 @@ type DeliveryKey struct {
 // Delivery is the retry state of one key, kept from the first failure on.
 type Delivery struct {
 	Key DeliveryKey
+	// Kind is what is pushed, "" for a notification.
+	Kind Kind
 	// Attempt is the number of the latest attempt, from 1.
 	Attempt int
 	State   State

@@ -168,6 +168,9 @@ func (r Record) AsDelivery() push.Delivery {
 		Attempt: r.Delivery.Attempts, State: p.State, Reason: p.Reason, Target: p.Target,
 		CreatedAt: accepted, UpdatedAt: p.Ended,
 	}
+	if p.Kind != push.Notification {
+		d.Kind = p.Kind
+	}
 	if r.Delivery.Attempts > 0 {
 		d.Attempts = []push.Attempt{{
 			Number: r.Delivery.Attempts, Phase: p.Phase, Started: p.Started, Ended: p.AttemptEnded, Class: p.Class,

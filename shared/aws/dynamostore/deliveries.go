@@ -60,6 +60,10 @@ func claiming(d push.Delivery, now time.Time, write string) (change string, c co
 		change += ", expires = :expires, #ttl = :ttl"
 		c.names["#ttl"], c.values[":ttl"] = TTLAttribute, ttl[TTLAttribute]
 	}
+	if d.Kind != "" {
+		change += ", kind = :kind"
+		c.values[":kind"] = text(string(d.Kind))
+	}
 	if d.Reason != "" {
 		change += ", reason = :reason"
 		c.values[":reason"] = text(d.Reason)

@@ -10,6 +10,7 @@ import (
 func deliveryItem(d push.Delivery, write string) (item, error) {
 	i := newItem(deliveryKey(d.Key))
 	i["n"], i["state"], i["write"] = number(d.Attempt), text(string(d.State)), text(write)
+	i.setText("kind", string(d.Kind))
 	i.setText("owner", d.Owner)
 	i.setTime("lease", d.LeaseEnd)
 	i.setTime("nextAt", d.NextAt)
@@ -33,7 +34,7 @@ func deliveryItem(d push.Delivery, write string) (item, error) {
 
 func readDelivery(i item) (push.Delivery, error) {
 	f := read(i)
-	d := push.Delivery{Attempt: int(f.number("n")), State: push.State(f.text("state")), Owner: f.text("owner"), LeaseEnd: f.time("lease"),
+	d := push.Delivery{Kind: push.Kind(f.text("kind")), Attempt: int(f.number("n")), State: push.State(f.text("state")), Owner: f.text("owner"), LeaseEnd: f.time("lease"),
 		NextAt: f.time("nextAt"), NextPhase: f.text("nextPhase"), Reason: f.text("reason"), Target: f.text("target"),
 		CreatedAt: f.time("created"), UpdatedAt: f.time("updated"), Expires: f.time("expires")}
 	var ok bool

@@ -13,6 +13,7 @@ import (
 // deliveryDoc is what of a delivery no condition and no listing looks at.
 type deliveryDoc struct {
 	V         int            `json:"v"`
+	Kind      push.Kind      `json:"kind,omitempty"`
 	NextPhase string         `json:"nextPhase,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 	Target    string         `json:"target,omitempty"`
@@ -133,7 +134,7 @@ func readDelivery(tx *sqlitedb.Tx, key push.DeliveryKey) (id int64, d *push.Deli
 
 // writeDelivery replaces record id, or makes one when id is 0.
 func writeDelivery(tx *sqlitedb.Tx, id int64, d push.Delivery) error {
-	doc, err := json.Marshal(deliveryDoc{V: itemVersion, NextPhase: d.NextPhase, Reason: d.Reason, Target: d.Target, Attempts: d.Attempts, Created: milli(d.CreatedAt)})
+	doc, err := json.Marshal(deliveryDoc{V: itemVersion, Kind: d.Kind, NextPhase: d.NextPhase, Reason: d.Reason, Target: d.Target, Attempts: d.Attempts, Created: milli(d.CreatedAt)})
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func decodeDelivery(r sqlitedb.Row) (push.Delivery, error) {
 	if err != nil {
 		return d, &push.Error{Code: push.CodeInternalError, Cause: err, Text: "A delivery's record cannot be read. Use the build that wrote it, or restore a backup."}
 	}
-	d.NextPhase, d.Reason, d.Target, d.Attempts, d.CreatedAt = doc.NextPhase, doc.Reason, doc.Target, doc.Attempts, fromMilli(doc.Created)
+	d.Kind, d.NextPhase, d.Reason, d.Target, d.Attempts, d.CreatedAt = doc.Kind, doc.NextPhase, doc.Reason, doc.Target, doc.Attempts, fromMilli(doc.Created)
 	return d, nil
 }
 
