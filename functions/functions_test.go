@@ -25,6 +25,7 @@ import (
 	"postino/shared/config"
 	"postino/shared/embedded/stack"
 	"postino/shared/lambdaio"
+	"postino/shared/operator"
 	"postino/shared/pipeline"
 	"postino/shared/push"
 )
@@ -194,12 +195,11 @@ func TestAMessageGoesThroughTheFunctionsAsTheyAreDeployed(t *testing.T) {
 
 	// The endpoint failed: the retry waits in its queue, with a delay.
 	waiting := look(t, dir, func(s *stack.Stack) ([]string, error) {
-		page, _, err := s.Queue.Peek(t.Context(), "RetryQueue", "", 10)
 		var out []string
-		for _, m := range page {
-			j, err := push.DecodeJob(m.Body)
+		_, err := s.Queue.Look(t.Context(), "RetryQueue", operator.Sweep{}, func(l operator.Letter) {
+			j, err := push.DecodeJob(l.Body)
 			out = append(out, fmt.Sprint(j.Attempt, " ", j.Message.Body, " ", err))
-		}
+		})
 		return out, err
 	})
 	if !slices.Equal(waiting, []string{"2 through all of it <nil>"}) {
@@ -286,8 +286,9 @@ func TestTheQueueFunctionsAnswerTheirBatches(t *testing.T) {
 				t.Errorf("answers %s", a.Body)
 			}
 			parked := look(t, dir, func(s *stack.Stack) (int, error) {
-				page, _, err := s.Queue.Peek(t.Context(), "FailedJobsQueue", "", 10)
-				return len(page), err
+				n := 0
+				_, err := s.Queue.Look(t.Context(), "FailedJobsQueue", operator.Sweep{}, func(operator.Letter) { n++ })
+				return n, err
 			})
 			want := map[string]int{"deliver-sqs-batch-with-poison.json": 2}[name]
 			if function == "deliver" && (len(out.BatchItemFailures) != 0 || parked != want) {

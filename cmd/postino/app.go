@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,10 @@ type App struct {
 	// Colour allows escape sequences on Out: it is a terminal, and its user has
 	// not said NO_COLOR (no-color.org).
 	Colour bool
+
+	// target is the flag that says which Postino the command asks, as it was given
+	// and with a space before it; "" where none was.
+	target string
 }
 
 func newApp() *App {
@@ -35,6 +40,27 @@ func (a *App) command() string {
 		return "postino"
 	}
 	return shellWord(a.Name)
+}
+
+// readAll reads standard input to its end and answers at most limit+1 bytes of it.
+// It ends with ctx, which a read from a terminal does not know: what it has asked
+// for there is left behind.
+func (a *App) readAll(ctx context.Context, limit int64) ([]byte, error) {
+	type input struct {
+		b   []byte
+		err error
+	}
+	read := make(chan input, 1)
+	go func() {
+		b, err := io.ReadAll(io.LimitReader(a.In, limit+1))
+		read <- input{b, err}
+	}()
+	select {
+	case got := <-read:
+		return got.b, got.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // sayf prints one line for people.

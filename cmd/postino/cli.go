@@ -116,5 +116,5 @@ func sentence(err error) string {
 
 // complain prints one line, whatever the text holds.
 func complain(app *App, text string) {
-	_, _ = fmt.Fprintf(app.Err, "postino: %s\n", strings.Join(strings.Fields(printable(text)), " "))
+	_, _ = fmt.Fprintf(app.Err, "postino: %s\n", strings.Join(strings.Fields(printable(app.withTarget(text))), " "))
 }

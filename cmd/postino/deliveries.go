@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,11 @@ func (a *App) deliveries(list operator.DeliveryList) {
 		if n := len(d.History); n > 0 {
 			last = briefly(d.History[n-1])
 		}
-		rows[i] = table.Row{when(d.UpdatedAt), a.state(d.State), d.MessageID, shortSubscription(d.Subscription), d.Attempts, last, a.next(d)}
+		next := a.next(d)
+		if d.Kind != "" {
+			next = "confirmation: " + next
+		}
+		rows[i] = table.Row{when(d.UpdatedAt), a.state(d.State), d.MessageID, shortSubscription(d.Subscription), d.Attempts, last, next}
 	}
 	a.table(table.Row{"UPDATED", "STATE", "MESSAGE", "SUBSCRIPTION", "ATTEMPTS", "LAST", "NEXT"}, rows)
 	if list.More {
@@ -80,6 +85,8 @@ func (a *App) next(d operator.Delivery) string {
 	switch {
 	case d.State == operator.Attempting:
 		return fmt.Sprintf("attempt %d is under way", d.Attempts)
+	case d.State == operator.Waiting && d.NextAt.IsZero() && d.Kind != "":
+		return "given up" // it carries a token, and is never dead-lettered
 	case d.State == operator.Waiting && d.NextAt.IsZero():
 		return "dead-letter queue"
 	case d.Paused:
@@ -87,7 +94,7 @@ func (a *App) next(d operator.Delivery) string {
 	case d.State == operator.Waiting:
 		return fmt.Sprintf("attempt %d %s", d.Attempts+1, ahead(d.NextAt, a.Now()))
 	case d.State == push.Dead:
-		return "went to " + printable(queueOf(d.Target))
+		return "went to " + printable(queueOf(d))
 	case d.State == push.Dropped && d.Reason != "":
 		return printable(d.Reason)
 	default:
@@ -121,10 +128,7 @@ func outcome(t push.Attempt) string {
 	return what
 }
 
-// queueOf is the name part of a queue's ARN.
-func queueOf(target string) string {
-	if a, err := push.ParseARN(target); err == nil {
-		return a.Name()
-	}
-	return target
+// queueOf is what commands call the dead-letter queue of a dead delivery.
+func queueOf(d operator.Delivery) string {
+	return cmp.Or(d.Queue, d.Target)
 }

@@ -53,6 +53,9 @@ func sentAgain(d operator.Delivery, all []operator.Delivery) bool {
 func (a *App) timeline(d operator.Delivery, again bool) {
 	a.sayf("message       %s", printable(d.MessageID))
 	a.sayf("subscription  %s", printable(d.Subscription))
+	if d.Kind != "" {
+		a.sayf("kind          %s", printable(string(d.Kind)))
+	}
 	if d.Generation != "" {
 		a.sayf("generation    %s (sent again from a dead-letter queue)", printable(d.Generation))
 	}
@@ -63,16 +66,18 @@ func (a *App) timeline(d operator.Delivery, again bool) {
 	switch {
 	case d.State == operator.Attempting:
 		a.sayf("next          attempt %d is under way; if its worker died, another takes over %s (%s)", d.Attempts, whenExactly(d.LeaseEnd), due(d.LeaseEnd, a.Now()))
+	case d.State == operator.Waiting && d.NextAt.IsZero() && d.Kind != "":
+		a.sayf("next          it is given up: a confirmation is never dead-lettered")
 	case d.State == operator.Waiting && d.NextAt.IsZero():
 		a.sayf("next          it is on its way to a dead-letter queue")
 	case d.Paused:
-		a.sayf("next          attempt %d (%s), once `postino resume %s` lets it go on", d.Attempts+1, d.NextPhase, printable(d.Subscription))
+		a.hintf("next          attempt %d (%s), once `postino resume %s` lets it go on", d.Attempts+1, d.NextPhase, printable(d.Subscription))
 	case d.State == operator.Waiting:
 		a.sayf("next          attempt %d (%s) is due %s (%s)", d.Attempts+1, d.NextPhase, whenExactly(d.NextAt), ahead(d.NextAt, a.Now()))
 	case d.State == push.Dead && again:
-		a.sayf("dead letter   went to %s and was sent again from there: see below", printable(queueOf(d.Target)))
+		a.sayf("dead letter   went to %s and was sent again from there: see below", printable(queueOf(d)))
 	case d.State == push.Dead:
-		a.sayf("dead letter   went to %s: `postino dlq list %[1]s`", printable(queueOf(d.Target)))
+		a.hintf("dead letter   went to %s: `postino dlq list %[1]s`", printable(queueOf(d)))
 	}
 	a.sayf("")
 	switch {

@@ -25,9 +25,11 @@ func deliveries() []operator.Delivery {
 	}
 	under.State, under.Attempts, under.LeaseEnd, under.UpdatedAt = operator.Attempting, 3, noon.Add(28500*time.Millisecond), noon.Add(-time.Minute)
 	dead.State, dead.Attempts, dead.Target, dead.UpdatedAt = push.Dead, 1, "arn:aws:sqs:eu-west-1:111122223333:orders-dlq", noon.Add(-time.Hour)
+	dead.Queue = "orders-dlq"
 	dead.Reason, dead.Generation = "410 Gone is permanent: no retry", "beef"
 	dead.History = []push.Attempt{attempt(1, "initial", -time.Hour, 90*time.Second, 410, "", "410 Gone", dead.Reason)}
 	once.State, once.Attempts, once.LogOnly, once.UpdatedAt = push.Delivered, 1, true, noon.Add(-25*time.Hour)
+	parting.Kind = push.UnsubscribeConfirmation
 	parting.State, parting.Attempts, parting.UpdatedAt = operator.Waiting, 1, noon.Add(-26*time.Hour)
 	old.State, old.Attempts, old.UpdatedAt = push.Dropped, 40, noon.Add(-27*time.Hour)
 	old.Reason = "the endpoint was unsubscribed"
@@ -107,10 +109,10 @@ func TestWhatIsHeldBackLateOrSentAgainIsShownSo(t *testing.T) {
 	for line, says := range map[string]string{
 		"deliveries list":        "paused before attempt 3",
 		"deliveries list ":       "attempt 3 overdue by 3s",
-		"deliveries show paused": "attempt 3 (backoff), once `postino resume " + subA + "` lets it go on",
+		"deliveries show paused": "attempt 3 (backoff), once `postino resume " + subA + " --data DIR` lets it go on",
 		"deliveries show late":   "is due 2026-05-04T11:59:57.000Z (overdue by 3s)",
 		"deliveries show again":  "dead letter   went to orders-dlq and was sent again from there: see below",
-		"deliveries show dead":   "dead letter   went to orders-dlq: `postino dlq list orders-dlq`",
+		"deliveries show dead":   "dead letter   went to orders-dlq: `postino dlq list orders-dlq --data DIR`",
 		"pause":                  subA + "  https://a.example/hook\n",
 	} {
 		got := postino(t, "", nil, append(strings.Fields(line), "--data", dir)...)

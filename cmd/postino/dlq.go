@@ -24,7 +24,7 @@ type DLQListCmd struct {
 	JSONFlag
 	Queue string `arg:"" optional:"" help:"A queue's name or ARN; without it, the queues are listed."`
 	Limit int    `help:"At most so many messages, up to 1000." default:"50"`
-	After string `help:"Begin behind this message." placeholder:"ID"`
+	After string `help:"Begin behind this message; not on AWS, whose queues have no order." placeholder:"ID"`
 }
 
 // Run prints queues or messages.
@@ -67,13 +67,28 @@ func (a *App) queues(queues []operator.QueueInfo) {
 			oldest = span(a.Now().Sub(q.OldestSent))
 		}
 		rows[i] = table.Row{printable(q.Name), q.Visible, q.InFlight, q.Delayed, oldest}
+		if q.Problem != "" {
+			rows[i] = table.Row{printable(q.Name)}
+		}
 	}
 	a.table(table.Row{"QUEUE", "MESSAGES", "IN FLIGHT", "DELAYED", "OLDEST"}, rows)
+	for _, q := range queues {
+		switch {
+		case q.Problem != "":
+			a.sayf("%s cannot be looked into: %s.", printable(q.Name), printable(q.Problem))
+		case q.MovesAfter > 0:
+			a.sayf("%s has a dead-letter queue of its own, to which a message moves after %s; a look counts as one.", printable(q.Name), count(q.MovesAfter, "receive"))
+		}
+	}
 }
 
 func (a *App) deadLetters(page operator.DeadLetterPage) {
 	if len(page.DeadLetters) == 0 {
-		a.sayf("No messages.")
+		if page.Left > 0 {
+			a.sayf("No messages can be seen now: somebody is receiving about %d. Look again in a minute.", page.Left)
+		} else {
+			a.sayf("No messages.")
+		}
 		return
 	}
 	rows := make([]table.Row, len(page.DeadLetters))
@@ -90,6 +105,9 @@ func (a *App) deadLetters(page operator.DeadLetterPage) {
 	a.table(table.Row{"ID", "SENT", "SUBSCRIPTION", "ATTEMPTS", "LAST", "BYTES"}, rows)
 	if page.Next != "" {
 		a.sayf("There are more: --after %s", printable(page.Next))
+	}
+	if page.Left > 0 {
+		a.sayf("About %d more were not looked at: raise --limit (1000 at most).", page.Left)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -40,20 +41,23 @@ func (c *DLQRedriveCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	done, err := c.redrive(ctx, server)
-	if c.JSON {
-		if err == nil {
-			err = app.json(done)
+	switch {
+	case err != nil && done.Redriven+len(done.Kept) == 0:
+	case c.JSON:
+		if told := app.json(done); err == nil {
+			err = told
 		}
-	} else if err == nil || done.Redriven > 0 {
+	default:
 		app.redriven(done)
 	}
-	if err == nil && len(done.Kept)+len(done.Missing) > 0 {
+	if err == nil && len(done.Kept)+len(done.Missing)+done.Left > 0 {
 		return saidAlready{}
 	}
 	return err
 }
 
-// redrive goes step by step and adds up; on an error it answers what was done.
+// redrive goes step by step and adds up; on an error it answers what was done. On
+// a stack one step goes through all: no connection is waiting for it.
 func (c *DLQRedriveCmd) redrive(ctx context.Context, server *operator.Client) (sum operator.RedriveResult, err error) {
 	r := operator.RedriveRequest{All: c.All, Max: redriveStep, Force: c.Force}
 	for ids := c.IDs; ; {
@@ -66,8 +70,13 @@ func (c *DLQRedriveCmd) redrive(ctx context.Context, server *operator.Client) (s
 			return sum, err
 		}
 		sum.Redriven += step.Redriven
+		sum.Left += step.Left
 		sum.Kept = append(sum.Kept, step.Kept...)
 		sum.Missing = append(sum.Missing, step.Missing...)
+		if step.Stopped != "" {
+			sum.Stopped = step.Stopped
+			return sum, errors.New(step.Stopped)
+		}
 		if r.After, r.Before = step.After, step.Before; r.After == "" && len(ids) == 0 || c.All && r.After == "" {
 			return sum, nil
 		}
@@ -82,4 +91,7 @@ func (a *App) redriven(done operator.RedriveResult) {
 		a.sayf("%s is not there, or is being received by someone else.", printable(id))
 	}
 	a.sayf("Sent %s again.", count(done.Redriven, "message"))
+	if done.Left > 0 {
+		a.sayf("About %d more were not come to: others are receiving them, or they are too many. Run it again in a minute.", done.Left)
+	}
 }

@@ -33,6 +33,7 @@ func TestQueuesAndTheirLettersReadAsTables(t *testing.T) {
 	dir := server(t, map[string]any{
 		"GET queues": []operator.QueueInfo{
 			{Name: "DeadLetterQueue", Visible: 12, InFlight: 1, OldestSent: noon.Add(-49*time.Hour - 20*time.Minute)}, {Name: "orders-dlq", Delayed: 2},
+			{Name: "theirs", Visible: 1, MovesAfter: 3}, {Name: "arn:aws:sqs:us-west-2:111122223333:far", Problem: "it is not in the region eu-west-1"},
 		},
 		"GET queues/dlq/messages?limit=50":          operator.DeadLetterPage{DeadLetters: deadLetters(), Next: "l-4"},
 		"GET queues/dlq/messages?after=l-4&limit=2": operator.DeadLetterPage{},
@@ -42,6 +43,14 @@ func TestQueuesAndTheirLettersReadAsTables(t *testing.T) {
 	got = postino(t, "", nil, "dlq", "list", "dlq", "--data", dir)
 	golden(t, "dlq-list.golden", got.out+got.err)
 	if got = postino(t, "", nil, "dlq", "list", "dlq", "--after", "l-4", "--limit", "2", "--data", dir); got != (ran{exitOK, "No messages.\n", ""}) {
+		t.Errorf("got %+v", got)
+	}
+	dir = server(t, map[string]any{"GET queues/dlq/messages?limit=50": operator.DeadLetterPage{DeadLetters: deadLetters()[:1], Left: 900},
+		"GET queues/busy/messages?limit=50": operator.DeadLetterPage{Left: 4}})
+	if got = postino(t, "", nil, "dlq", "list", "dlq", "--data", dir); !strings.HasSuffix(got.out, "\nAbout 900 more were not looked at: raise --limit (1000 at most).\n") {
+		t.Errorf("got %+v", got)
+	}
+	if got = postino(t, "", nil, "dlq", "list", "busy", "--data", dir); got != (ran{exitOK, "No messages can be seen now: somebody is receiving about 4. Look again in a minute.\n", ""}) {
 		t.Errorf("got %+v", got)
 	}
 	if got = postino(t, "", nil, "dlq", "list", "--data", server(t, map[string]any{"GET queues": []int{}})); got != (ran{exitOK, "No dead-letter queues.\n", ""}) {
@@ -128,6 +137,22 @@ func TestManyNamedLettersAreSentInSteps(t *testing.T) {
 	got := postino(t, "", nil, append([]string{"dlq", "redrive", "dlq", "--data", dir}, strings.Fields(strings.Repeat("id ", redriveStep+1))...)...)
 	if got != (ran{exitOK, "Sent 201 messages again.\n", ""}) || len(asked) != 2 || len(asked[0].IDs) != redriveStep || len(asked[1].IDs) != 1 {
 		t.Errorf("got %+v after %d requests", got, len(asked))
+	}
+}
+
+func TestARedriveThatStopsWithinAStepSaysWhatWasDoneAndWhy(t *testing.T) {
+	stopped := operator.RedriveResult{Redriven: 3, Left: 5, Stopped: "The permission sqs:DeleteMessage is missing"}
+	var asked []operator.RedriveRequest
+	got := postino(t, "", nil, "dlq", "redrive", "dlq", "--all", "--data", redriving(t, &asked, stopped))
+	want := "Sent 3 messages again.\nAbout 5 more were not come to: others are receiving them, or they are too many. Run it again in a minute.\n"
+	if got != (ran{exitFailure, want, "postino: The permission sqs:DeleteMessage is missing\n"}) {
+		t.Errorf("got %+v", got)
+	}
+	asked = nil
+	got = postino(t, "", nil, "dlq", "redrive", "dlq", "--all", "--json", "--data", redriving(t, &asked, stopped))
+	var told operator.RedriveResult
+	if err := json.Unmarshal([]byte(got.out), &told); err != nil || told.Redriven != 3 || told.Stopped != stopped.Stopped || got.code != exitFailure {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

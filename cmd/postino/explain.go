@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"postino/shared/deliverypolicy"
@@ -52,12 +52,12 @@ type explained struct {
 }
 
 // Run explains.
-func (c *ExplainCmd) Run(app *App) error {
+func (c *ExplainCmd) Run(ctx context.Context, app *App) error {
 	e := explained{Form: c.Predefined}
 	if c.Predefined != "" {
 		e.Schedule = predefined[c.Predefined]()
 	} else {
-		doc, err := readPolicy(c.Policy, app.In)
+		doc, err := readPolicy(ctx, app, c.Policy)
 		if err != nil {
 			return err
 		}
@@ -82,16 +82,16 @@ var predefined = map[string]func() deliverypolicy.Schedule{
 // maxPolicy bounds what is read as a policy; real ones have some hundred bytes.
 const maxPolicy = 256 << 10
 
-func readPolicy(name string, in io.Reader) (string, error) {
+func readPolicy(ctx context.Context, app *App, name string) (string, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
 			return "", fmt.Errorf("the policy cannot be read: %w", err)
 		}
 		defer f.Close() //nolint:errcheck // only read
-		in = f
+		app = &App{In: f}
 	}
-	b, err := io.ReadAll(io.LimitReader(in, maxPolicy+1))
+	b, err := app.readAll(ctx, maxPolicy)
 	if err != nil {
 		return "", fmt.Errorf("the policy cannot be read: %w", err)
 	}

@@ -50,7 +50,7 @@ func (t Target) keys(ctx context.Context, app *App, create bool) (keys *operator
 	if err != nil {
 		return nil, nil, err
 	}
-	return operator.Local(operator.HTTP{Operator: &operator.Operator{Keys: ring}, Explain: plainly}), done, nil
+	return operator.Local(operator.HTTP{Operator: &operator.Operator{Keys: ring, Explain: plainly}}), done, nil
 }
 
 // plainly words a fault for the user of this machine, whose own it is; those that

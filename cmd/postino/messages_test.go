@@ -56,7 +56,7 @@ func TestPauseAndResumeSayWhatTheyDid(t *testing.T) {
 		answer operator.Subscription
 		says   string
 	}{
-		{"pause", paused, "Paused: deliveries to https://a.example/hook wait and burn no attempt until `postino resume " + subA + "`.\n"},
+		{"pause", paused, "Paused: deliveries to https://a.example/hook wait and burn no attempt until `postino resume " + subA + " --data DIR`.\n"},
 		{"pause", again, subA + " was paused already.\n"},
 		{"resume", paused, "Resumed: what waited for https://a.example/hook goes on within a minute.\n"},
 		{"resume", again, subA + " was not paused.\n"},
@@ -100,7 +100,7 @@ func TestATestIsWaitedForAndItsFailureFails(t *testing.T) {
 		t.Errorf("without waiting: %+v after %d questions", got, asked.Load())
 	}
 	if got := postino(t, "", nil, "send-test", "aaaa", "--wait", "1ms", "--data", dir); got.code != exitFailure ||
-		!strings.Contains(got.err, "no attempt has ended within 1ms: `postino deliveries show "+message+"` tells later") {
+		!strings.Contains(got.err, "no attempt has ended within 1ms: `postino deliveries show "+message+" --data DIR` tells later") {
 		t.Errorf("out of patience: %+v", got)
 	}
 	sent.Paused = true

@@ -31,7 +31,7 @@ func (c *PauseCmd) Run(ctx context.Context, app *App) error {
 		app.sayf("%s was paused already.", printable(s.ARN))
 		return nil
 	}
-	app.sayf("Paused: deliveries to %s wait and burn no attempt until `postino resume %s`.", printable(s.Endpoint), printable(s.ARN))
+	app.hintf("Paused: deliveries to %s wait and burn no attempt until `postino resume %s`.", printable(s.Endpoint), printable(s.ARN))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/google/uuid"
@@ -32,7 +31,7 @@ func (c *PublishCmd) Run(ctx context.Context, app *App) error {
 		in.Attributes = append(in.Attributes, operator.Attribute(attribute))
 	}
 	if c.Message == "-" {
-		b, err := io.ReadAll(io.LimitReader(app.In, push.MaxPublication+1))
+		b, err := app.readAll(ctx, push.MaxPublication)
 		if err != nil {
 			return fmt.Errorf("the message cannot be read from standard input: %w", err)
 		}

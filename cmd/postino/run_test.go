@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +44,30 @@ func postino(t *testing.T, in string, env map[string]string, args ...string) ran
 	app := &App{In: strings.NewReader(in), Out: &out, Err: &errs, Now: func() time.Time { return noon },
 		Getenv: func(name string) string { return env[name] }}
 	code := run(t.Context(), app, args)
-	return ran{code, out.String(), errs.String()}
+	return ran{code, sameDir(out.String(), args), sameDir(errs.String(), args)}
+}
+
+// sameDir writes the directory of a test's own server as DIR where a hint repeats
+// it.
+func sameDir(text string, args []string) string {
+	if i := slices.Index(args, "--data"); i >= 0 && i+1 < len(args) && args[i+1] != "" && !strings.Contains(text, "`postino serve ") {
+		return strings.ReplaceAll(text, " --data "+args[i+1]+"`", " --data DIR`")
+	}
+	return text
+}
+
+func TestACommandThatReadsStandardInputEndsWithTheFirstSignal(t *testing.T) {
+	for _, line := range []string{"explain -", "publish orders -"} {
+		in, typed := io.Pipe() // at which nobody types
+		ctx, cancel := context.WithCancel(t.Context())
+		var errs bytes.Buffer
+		app := &App{In: in, Out: io.Discard, Err: &errs, Now: time.Now, Getenv: func(string) string { return "" }}
+		time.AfterFunc(10*time.Millisecond, cancel)
+		if code := run(ctx, app, strings.Fields(line)); code != exitFailure || errs.String() != "postino: interrupted\n" {
+			t.Errorf("%s: code %d, %s", line, code, errs.String())
+		}
+		_ = typed.Close()
+	}
 }
 
 // golden compares with testdata/name.

@@ -36,7 +36,7 @@ func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
 			return app.json(sent)
 		}
 		if sent.Paused {
-			app.sayf("The subscription is paused: it waits for `postino resume %s`.", printable(sent.Subscription))
+			app.hintf("The subscription is paused: it waits for `postino resume %s`.", printable(sent.Subscription))
 		}
 		return nil
 	}

@@ -57,6 +57,7 @@ func (t Target) choose(getenv func(string) string) (c chosen, err error) {
 // dial gives a client of the target. The server of a data directory is not called
 // yet; a stack has been found.
 func (t Target) dial(ctx context.Context, app *App) (*operator.Client, error) {
+	app.target = t.flag()
 	c, err := t.choose(app.Getenv)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (t Target) dial(ctx context.Context, app *App) (*operator.Client, error) {
 	if err != nil {
 		return nil, own(err)
 	}
-	return operator.Local(operator.HTTP{Operator: s.Operator(), Explain: awscall.Tell}), nil
+	return operator.Local(operator.HTTP{Operator: s.Operator()}), nil
 }
 
 // find looks for the stack.

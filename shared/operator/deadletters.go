@@ -40,6 +40,9 @@ type DeadLetterPage struct {
 	DeadLetters []DeadLetter `json:"deadLetters"`
 	// Next asks for the page behind this one, "" at the end.
 	Next string `json:"next,omitempty"`
+	// Left is about how many messages were not looked at, besides those behind
+	// Next.
+	Left int `json:"left,omitempty"`
 }
 
 // Job is what there is to know of a job that failed on our side.
@@ -51,105 +54,57 @@ type Job struct {
 	Attempt int `json:"attempt"`
 }
 
-// ListQueues lists the queues that dead letters are in: every queue but those
-// that carry deliveries on their way.
-func (o *Operator) ListQueues(ctx context.Context) ([]QueueInfo, error) {
-	all, err := o.Queues.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	dead := []QueueInfo{}
-	for _, q := range all {
-		if !o.working(q.Name) {
-			dead = append(dead, q)
-		}
-	}
-	slices.SortFunc(dead, func(a, b QueueInfo) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return dead, nil
-}
-
-// working reports whether a queue carries deliveries on their way.
-func (o *Operator) working(queue string) bool {
-	return slices.ContainsFunc([]string{o.Names.Attempt, o.Names.Retry, o.Names.Fanout},
-		func(name string) bool { return queueName(name) == queue })
-}
-
-// ListDeadLetters gives a page of a queue, oldest first, without receiving its
-// messages. limit is 1 to MaxList, 0 for DefaultList.
+// ListDeadLetters gives a page of a queue, oldest first, without taking its
+// messages out. limit is 1 to MaxList, 0 for DefaultList.
 func (o *Operator) ListDeadLetters(ctx context.Context, queue, after string, limit int) (DeadLetterPage, error) {
 	limit, err := listLimit(limit)
 	if err != nil {
 		return DeadLetterPage{}, err
 	}
-	name, err := o.deadLetterQueue(ctx, queue)
+	arn, err := o.deadLetterQueue(ctx, queue)
 	if err != nil {
 		return DeadLetterPage{}, err
 	}
-	letters, next, err := o.Queues.Peek(ctx, name, after, limit)
-	if err != nil {
-		return DeadLetterPage{}, err
-	}
-	page := DeadLetterPage{DeadLetters: []DeadLetter{}, Next: next}
-	for _, l := range letters {
-		d := deadLetter(name, l)
+	page := DeadLetterPage{DeadLetters: []DeadLetter{}}
+	swept, err := o.Queues.Look(ctx, arn, Sweep{After: after, Max: limit, Brief: true}, func(l Letter) {
+		d := o.deadLetter(arn, l)
 		d.Body, d.Attributes = "", nil
 		page.DeadLetters = append(page.DeadLetters, d)
+	})
+	if err != nil {
+		return DeadLetterPage{}, err
 	}
+	slices.SortStableFunc(page.DeadLetters, func(a, b DeadLetter) int { return a.Sent.Compare(b.Sent) })
+	page.Next, page.Left = swept.Next, swept.Left
 	return page, nil
 }
 
-// ShowDeadLetter gives one message whole, without receiving it.
+// ShowDeadLetter gives one message whole, without taking it out.
 func (o *Operator) ShowDeadLetter(ctx context.Context, queue, id string) (DeadLetter, error) {
-	name, err := o.deadLetterQueue(ctx, queue)
+	arn, err := o.deadLetterQueue(ctx, queue)
 	if err != nil {
 		return DeadLetter{}, err
 	}
-	for after := ""; ; {
-		letters, next, err := o.Queues.Peek(ctx, name, after, MaxList)
-		if err != nil {
-			return DeadLetter{}, err
-		}
-		for _, l := range letters {
-			if l.ID == id {
-				return deadLetter(name, l), nil
-			}
-		}
-		if next == "" {
-			return DeadLetter{}, push.Errorf(push.CodeNotFound,
-				"Queue %s has no message %q: `postino dlq list %[1]s` shows those it has", name, shorten(id))
-		}
-		after = next
+	var found *DeadLetter
+	swept, err := o.Queues.Look(ctx, arn, Sweep{IDs: []string{id}}, func(l Letter) {
+		d := o.deadLetter(arn, l)
+		found = &d
+	})
+	switch {
+	case found != nil:
+		return *found, nil // whatever happened behind it
+	case err != nil:
+		return DeadLetter{}, err
+	case swept.Left > 0:
+		return DeadLetter{}, push.Errorf(push.CodeNotFound,
+			"Message %q was not met in queue %s, but about %d others were not looked at: try again in a minute", shorten(id), o.queueLabel(arn), swept.Left)
 	}
+	return DeadLetter{}, push.Errorf(push.CodeNotFound,
+		"Queue %s has no message %q: `postino dlq list %[1]s` shows those it has", o.queueLabel(arn), shorten(id))
 }
 
-// deadLetterQueue is the plain name of a queue, which must exist and must not
-// be one that carries deliveries on their way.
-func (o *Operator) deadLetterQueue(ctx context.Context, queue string) (string, error) {
-	name := queueName(queue)
-	if o.working(name) {
-		return "", push.Errorf(push.CodeInvalidParameter,
-			"Queue %s carries deliveries on their way and is no dead-letter queue", name)
-	}
-	all, err := o.Queues.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	if !slices.ContainsFunc(all, func(q QueueInfo) bool { return q.Name == name }) {
-		return "", push.Errorf(push.CodeNotFound,
-			"There is no queue %q: `postino dlq list` shows those there are", shorten(name))
-	}
-	return name, nil
-}
-
-func deadLetter(queue string, l Letter) DeadLetter {
-	d := DeadLetter{
-		ID: l.ID, Queue: queue, Sent: l.Sent, Receives: l.ReceiveCount, Bytes: len(l.Body), Body: l.Body,
-	}
+func (o *Operator) deadLetter(arn string, l Letter) DeadLetter {
+	d := DeadLetter{ID: l.ID, Queue: o.queueLabel(arn), Sent: l.Sent, Receives: l.ReceiveCount, Bytes: l.Bytes, Body: l.Body}
 	for _, a := range l.Attributes {
 		d.Attributes = append(d.Attributes, Attribute(a))
 		if a.Name == pipeline.DeadLetterAttribute {
@@ -162,11 +117,11 @@ func deadLetter(queue string, l Letter) DeadLetter {
 	return d
 }
 
-// record is what the Redrive verb gets of a letter.
-func (o *Operator) record(queue string, l Letter) pipeline.Record {
+// recordOf is what the Redrive verb gets of a letter.
+func recordOf(queue string, l Letter) pipeline.Record {
 	return pipeline.Record{
 		ID: l.ID, Body: l.Body, Group: l.Group, Attributes: l.Attributes,
-		ReceiveCount: l.ReceiveCount, Queue: o.queueARN(queue),
+		ReceiveCount: l.ReceiveCount, Queue: queue,
 	}
 }
 

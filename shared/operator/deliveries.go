@@ -13,12 +13,15 @@ import (
 type Delivery struct {
 	// Key is the subscription's ARN, the message id and, after a redrive, the
 	// generation, joined by slashes. ShowDelivery takes it.
-	Key          string     `json:"key"`
-	Subscription string     `json:"subscription"`
-	TopicARN     string     `json:"topicArn"`
-	MessageID    string     `json:"messageId"`
-	Generation   string     `json:"generation,omitempty"`
-	State        push.State `json:"state"`
+	Key          string `json:"key"`
+	Subscription string `json:"subscription"`
+	TopicARN     string `json:"topicArn"`
+	MessageID    string `json:"messageId"`
+	Generation   string `json:"generation,omitempty"`
+	// Kind is "" for a notification, else SubscriptionConfirmation or
+	// UnsubscribeConfirmation.
+	Kind  push.Kind  `json:"kind,omitempty"`
+	State push.State `json:"state"`
 	// Attempts counts those begun so far.
 	Attempts int `json:"attempts"`
 	// History is oldest first and holds the latest attempts (push.HistoryKept).
@@ -29,8 +32,10 @@ type Delivery struct {
 	NextAt    time.Time      `json:"nextAt,omitzero"`
 	NextPhase string         `json:"nextPhase,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
-	// Target is the dead-letter queue of a dead delivery.
+	// Target is the dead-letter queue of a dead delivery, Queue what commands call
+	// it.
 	Target    string    `json:"target,omitempty"`
+	Queue     string    `json:"queue,omitempty"`
 	CreatedAt time.Time `json:"createdAt,omitzero"`
 	UpdatedAt time.Time `json:"updatedAt,omitzero"`
 	// LogOnly marks a delivery that only the delivery log knows: it succeeded at
@@ -136,7 +141,8 @@ func (o *Operator) ListDeliveries(ctx context.Context, r ListRequest) (DeliveryL
 // all its deliveries, "subscription/message" for one and its generations,
 // "subscription/message/generation" for exactly one. The subscription may be
 // the beginning of its UUID, alone or as topic:beginning, and the message the
-// beginning of an id of the latest MaxList deliveries.
+// beginning of an id, which is looked for among the latest MaxList deliveries
+// alone.
 func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, error) {
 	parts := strings.Split(what, "/")
 	if len(parts) > 3 || slices.Contains(parts, "") {
@@ -153,7 +159,7 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, e
 	}
 	all, err := o.collect(ctx, f)
 	if err == nil && len(all) == 0 {
-		all, err = o.collectBeginning(ctx, f)
+		all, err = o.collectBeginning(ctx, f, subscription)
 	}
 	if err != nil {
 		return nil, err
@@ -182,20 +188,32 @@ func (o *Operator) atOnce() string {
 }
 
 // shortestBeginning is how much of a message id must be given: the part before
-// the first dash of a UUID.
-const shortestBeginning = 8
+// the first dash of a UUID, whose length is wholeID.
+const (
+	shortestBeginning = 8
+	wholeID           = 36
+)
 
-// collectBeginning finds the one message whose id begins with f.MessageID.
-func (o *Operator) collectBeginning(ctx context.Context, f Filter) ([]Delivery, error) {
+// collectBeginning finds the one message whose id begins with f.MessageID. No
+// index has beginnings, so it goes through the latest MaxList deliveries, of the
+// subscription where one is given.
+func (o *Operator) collectBeginning(ctx context.Context, f Filter, subscription string) (all []Delivery, err error) {
 	beginning := f.MessageID
-	if f.MessageID = ""; len(beginning) < shortestBeginning {
+	if f.MessageID = ""; len(beginning) < shortestBeginning || len(beginning) >= wholeID {
 		return nil, nil
 	}
-	all, err := o.collect(ctx, f)
-	if err != nil {
+	if arn, err := o.subscriptionARN(ctx, subscription); err == nil {
+		f.Subscription = arn // if it names several or none that is left, all are looked through
+	}
+	if all, err = o.collect(ctx, f); err != nil {
 		return nil, err
 	}
+	latest := len(all)
 	all = slices.DeleteFunc(all, func(d Delivery) bool { return !strings.HasPrefix(d.MessageID, beginning) })
+	if len(all) == 0 && latest >= MaxList {
+		return nil, push.Errorf(push.CodeNotFound,
+			"None of the latest %d deliveries is of a message whose id begins with %q: give the whole id to look further back", MaxList, shorten(beginning))
+	}
 	for _, d := range all {
 		if d.MessageID != all[0].MessageID {
 			return nil, push.Errorf(push.CodeInvalidParameter,
@@ -238,7 +256,7 @@ func (o *Operator) collect(ctx context.Context, f Filter) ([]Delivery, error) {
 		}
 		for _, d := range records {
 			stored[d.Key] = true
-			all = append(all, view(d))
+			all = append(all, o.view(d))
 		}
 		if next == "" {
 			break
@@ -257,7 +275,7 @@ func (o *Operator) collect(ctx context.Context, f Filter) ([]Delivery, error) {
 			continue
 		}
 		stored[d.Key] = true
-		v := view(d)
+		v := o.view(d)
 		v.LogOnly = true
 		all = append(all, v)
 	}
@@ -268,10 +286,10 @@ func wantsEnded(states []push.State) bool {
 	return len(states) == 0 || slices.ContainsFunc(states, push.State.Ended)
 }
 
-func view(d push.Delivery) Delivery {
+func (o *Operator) view(d push.Delivery) Delivery {
 	v := Delivery{
 		Key: FormatKey(d.Key), Subscription: d.Key.Subscription, TopicARN: push.TopicOf(d.Key.Subscription),
-		MessageID: d.Key.MessageID, Generation: d.Key.Generation,
+		MessageID: d.Key.MessageID, Generation: d.Key.Generation, Kind: d.Kind,
 		State: d.State, Attempts: d.Attempt, History: d.Attempts,
 		NextAt: d.NextAt, NextPhase: d.NextPhase, Reason: d.Reason, Target: d.Target,
 		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
@@ -281,6 +299,9 @@ func view(d push.Delivery) Delivery {
 		v.State, v.LeaseEnd = Attempting, d.LeaseEnd
 	case push.Finished:
 		v.State = Waiting
+	}
+	if d.Target != "" {
+		v.Queue = o.queueLabel(o.queueARN(d.Target))
 	}
 	if v.History == nil {
 		v.History = []push.Attempt{}

@@ -89,6 +89,38 @@ func TestListingSaysThatTheLimitCutIt(t *testing.T) {
 	}
 }
 
+func TestADeadDeliveryNamesItsQueueAsCommandsDo(t *testing.T) {
+	w := newWorld()
+	w.Aliases = map[string]string{"DeadLetterQueue": queueARN("s-DeadLetterQueue-1")}
+	for target, want := range map[string]string{queueARN("s-DeadLetterQueue-1"): "DeadLetterQueue", "s-DeadLetterQueue-1": "DeadLetterQueue", queueARN("own"): "own", "": ""} {
+		d := record(subA, "m1", "", push.Dead, 1)
+		d.Target = target
+		w.deliveries.records = []push.Delivery{d}
+		if got, err := w.ShowDelivery(t.Context(), "m1"); err != nil || got[0].Queue != want || got[0].Target != target {
+			t.Errorf("%q: %+v, %v", target, got, err)
+		}
+	}
+}
+
+func TestAMessageIsFoundByTheBeginningOfItsIDAmongTheLatest(t *testing.T) {
+	const old, recent = "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002"
+	w := newWorld()
+	w.deliveries.records = []push.Delivery{record(subB, recent, "", push.Finished, 0)}
+	for range MaxList {
+		w.deliveries.records = append(w.deliveries.records, record(subA, "cccccccc-0000-4000-8000-000000000003", "", push.Finished, -1))
+	}
+	w.deliveries.records = append(w.deliveries.records, record(subB, old, "", push.Finished, -2))
+	for _, what := range []string{recent[:8], old, "aaaa2222/" + recent[:13], "aaaa2222/" + old[:8]} {
+		if got, err := w.ShowDelivery(t.Context(), what); err != nil || len(got) != 1 {
+			t.Errorf("%s: %d deliveries, %v", what, len(got), err)
+		}
+	}
+	_, err := w.ShowDelivery(t.Context(), old[:8])
+	refusal(t, err, push.CodeNotFound, `None of the latest 1000 deliveries is of a message whose id begins with "aaaaaaaa": give the whole id`)
+	_, err = w.ShowDelivery(t.Context(), recent[:7])
+	refusal(t, err, push.CodeNotFound, "Nothing is recorded")
+}
+
 func TestListingTakesAnIDsBeginningAndATopicsName(t *testing.T) {
 	w := newWorld()
 	w.deliveries.records = []push.Delivery{

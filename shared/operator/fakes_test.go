@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -68,12 +69,15 @@ func (f fakeLog) Logged(_ context.Context, q Filter) (out []push.Delivery, err e
 	return out, nil
 }
 
-// fakeQueues keeps queues in memory. Taken letters are hidden until their
-// visibility is changed to 0.
+// fakeQueues keeps queues in memory, by ARN.
 type fakeQueues struct {
 	names   []string
 	letters map[string][]*fakeLetter
-	// deleteFails makes Delete fail.
+	// denied are queues that may not be looked into.
+	denied []string
+	// left is what every sweep does not come to.
+	left int
+	// deleteFails makes Take fail once it deletes.
 	deleteFails error
 }
 
@@ -82,89 +86,101 @@ type fakeLetter struct {
 	hidden bool
 }
 
+func queueARN(name string) string { return "arn:aws:sqs:eu-west-1:111122223333:" + name }
+
 func (f *fakeQueues) put(queue string, l Letter) {
+	queue = queueARN(queue)
 	if !slices.Contains(f.names, queue) {
 		f.names = append(f.names, queue)
 	}
 	if f.letters == nil {
 		f.letters = map[string][]*fakeLetter{}
 	}
+	l.Bytes = len(l.Body)
 	f.letters[queue] = append(f.letters[queue], &fakeLetter{Letter: l})
 }
 
 func (f *fakeQueues) ids(queue string) (ids []string) {
-	for _, l := range f.letters[queue] {
+	for _, l := range f.letters[queueARN(queue)] {
 		ids = append(ids, l.ID)
 	}
 	return ids
 }
 
-func (f *fakeQueues) List(context.Context) (out []QueueInfo, err error) {
-	for _, n := range f.names {
-		q := QueueInfo{Name: n}
-		for _, l := range f.letters[n] {
-			if q.OldestSent.IsZero() {
-				q.OldestSent = l.Sent
-			}
-			if l.hidden {
-				q.InFlight++
-			} else {
-				q.Visible++
-			}
-		}
-		out = append(out, q)
+func (f *fakeQueues) List(context.Context) ([]string, error) { return f.names, nil }
+
+func (f *fakeQueues) Info(_ context.Context, queue string) (q QueueInfo, err error) {
+	switch {
+	case slices.Contains(f.denied, queue):
+		return q, &pipeline.RefusedError{Reason: "sqs:GetQueueAttributes is missing"}
+	case !slices.Contains(f.names, queue):
+		return q, push.Errorf(push.CodeNotFound, "There is no such queue")
 	}
-	return out, nil
+	for _, l := range f.letters[queue] {
+		if q.OldestSent.IsZero() {
+			q.OldestSent = l.Sent
+		}
+		if l.hidden {
+			q.InFlight++
+		} else {
+			q.Visible++
+		}
+	}
+	return q, nil
 }
 
-// Peek goes on behind after even when that message has been deleted, as real
+// wanted goes on behind After even when that message has been deleted, as real
 // queues do: ids of the fake sort by age.
-func (f *fakeQueues) Peek(_ context.Context, queue, after string, limit int) (page []Letter, next string, err error) {
+func (f *fakeQueues) wanted(queue string, s Sweep) (page []*fakeLetter, swept Swept) {
 	for _, l := range f.letters[queue] {
-		if l.ID <= after {
-			continue
+		switch {
+		case len(s.IDs) > 0 && !slices.Contains(s.IDs, l.ID), l.ID <= s.After, !s.Before.IsZero() && l.Sent.After(s.Before):
+		case s.Max > 0 && len(page) == s.Max:
+			return page, Swept{Next: page[s.Max-1].ID, Left: f.left}
+		default:
+			page = append(page, l)
 		}
-		if len(page) == limit {
-			return page, page[len(page)-1].ID, nil
-		}
-		page = append(page, l.Letter)
 	}
-	return page, "", nil
+	return page, Swept{Left: f.left}
+}
+
+func (f *fakeQueues) Look(_ context.Context, queue string, s Sweep, see func(Letter)) (Swept, error) {
+	page, swept := f.wanted(queue, s)
+	for _, l := range page {
+		see(l.Letter)
+	}
+	return swept, nil
+}
+
+// Take hands over batches of two.
+func (f *fakeQueues) Take(_ context.Context, queue string, s Sweep, take func([]Letter) ([]bool, error)) (Swept, error) {
+	page, swept := f.wanted(queue, s)
+	for part := range slices.Chunk(slices.DeleteFunc(page, func(l *fakeLetter) bool { return l.hidden }), 2) {
+		var batch []Letter
+		for _, l := range part {
+			l.ReceiveCount++
+			batch = append(batch, l.Letter)
+		}
+		done, err := take(batch)
+		if err == nil {
+			err = f.deleteFails
+		}
+		if err != nil {
+			return Swept{}, err
+		}
+		f.letters[queue] = slices.DeleteFunc(f.letters[queue], func(l *fakeLetter) bool {
+			i := slices.Index(part, l)
+			return i >= 0 && done[i]
+		})
+	}
+	return swept, nil
 }
 
 func (f *fakeQueues) find(queue, id string) *fakeLetter {
-	for _, l := range f.letters[queue] {
-		if l.ID == id || "r-"+l.ID == id {
+	for _, l := range f.letters[queueARN(queue)] {
+		if l.ID == id {
 			return l
 		}
-	}
-	return nil
-}
-
-func (f *fakeQueues) Take(_ context.Context, queue, id string, visibility time.Duration) (Letter, bool, error) {
-	l := f.find(queue, id)
-	if l == nil || l.hidden || visibility <= 0 {
-		return Letter{}, false, nil
-	}
-	l.hidden = true
-	l.ReceiveCount++
-	l.Receipt = "r-" + id
-	return l.Letter, true, nil
-}
-
-func (f *fakeQueues) Delete(_ context.Context, queue string, receipts []string) error {
-	if f.deleteFails != nil {
-		return f.deleteFails
-	}
-	f.letters[queue] = slices.DeleteFunc(f.letters[queue], func(l *fakeLetter) bool {
-		return l.hidden && slices.Contains(receipts, l.Receipt)
-	})
-	return nil
-}
-
-func (f *fakeQueues) ChangeVisibility(_ context.Context, queue, receipt string, d time.Duration) error {
-	if l := f.find(queue, receipt); l != nil && d == 0 {
-		l.hidden = false
 	}
 	return nil
 }
@@ -172,12 +188,19 @@ func (f *fakeQueues) ChangeVisibility(_ context.Context, queue, receipt string, 
 // fakeRedriver refuses the ids it has a reason for, unless forced.
 type fakeRedriver struct {
 	refuse map[string]error
-	sent   []pipeline.Record
 	// then runs after each letter that was sent.
 	then func(pipeline.Record)
+
+	mu   sync.Mutex
+	sent []pipeline.Record
 }
 
 func (f *fakeRedriver) Send(_ context.Context, r pipeline.Record, force bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.Body == "panics" {
+		panic("a strange letter")
+	}
 	if err := f.refuse[r.ID]; err != nil && !force {
 		return err
 	}

@@ -31,9 +31,6 @@ type HTTP struct {
 	Token    string
 	// Log gets the causes of answers that say InternalError; nil for none.
 	Log *slog.Logger
-	// Explain words a fault of ours for a caller who is the one to put it right,
-	// "" for those it does not know; nil tells callers that the log knows more.
-	Explain func(error) string
 }
 
 // ServeHTTP answers one request under Prefix.
@@ -92,7 +89,11 @@ func (h HTTP) route(r *http.Request) (any, error) {
 		if err := readJSON(r, &in); err != nil {
 			return nil, err
 		}
-		return o.Redrive(ctx, s[1], in)
+		done, err := o.Redrive(ctx, s[1], in)
+		if err != nil && (done.Redriven > 0 || len(done.Kept) > 0) {
+			done.Stopped, err = h.word(r, err).Text, nil
+		}
+		return done, err
 	case "GET subscriptions":
 		return o.ListPaused(ctx)
 	case "POST topics/*/messages":
@@ -170,26 +171,30 @@ type failure struct {
 }
 
 func (h HTTP) fail(w http.ResponseWriter, r *http.Request, err error) {
-	e, ok := errors.AsType[*push.Error](err)
-	if reason, refused := pipeline.Refused(err); refused && !ok {
-		e = push.Errorf(push.CodeInvalidParameter, "The queue refuses: %s", reason)
-	} else if !ok {
-		e = push.Errorf(push.CodeInternalError, "The server could not do this: its log says why")
-	}
-	if h.Explain != nil {
-		if text := h.Explain(err); text != "" {
-			e = push.Errorf(e.Code, "%s", text)
-		}
-	}
-	if e.Code.HTTPStatus() >= 500 && h.Log != nil {
-		h.Log.ErrorContext(r.Context(), "operator request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-	}
+	e := h.word(r, err)
 	status := e.Code.HTTPStatus()
 	if e.Code == push.CodeAuthorizationError {
 		status = http.StatusUnauthorized
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	writeJSON(w, status, failure{Code: e.Code, Message: e.Text})
+}
+
+// word is what a caller is told of err; the log gets the cause of a fault of ours.
+func (h HTTP) word(r *http.Request, err error) *push.Error {
+	e, ok := errors.AsType[*push.Error](err)
+	if reason, refused := pipeline.Refused(err); refused && !ok {
+		e = push.Errorf(push.CodeInvalidParameter, "The queue refuses: %s", reason)
+	} else if !ok {
+		e = push.Errorf(push.CodeInternalError, "The server could not do this: its log says why")
+	}
+	if text := h.Operator.explain(err); text != "" {
+		e = push.Errorf(e.Code, "%s", text)
+	}
+	if e.Code.HTTPStatus() >= 500 && h.Log != nil {
+		h.Log.ErrorContext(r.Context(), "operator request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	return e
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

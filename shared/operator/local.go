@@ -27,7 +27,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := answer{header: http.Header{}, status: http.StatusOK}
 	d.to.ServeHTTP(&a, r)
-	if err := context.Cause(r.Context()); err != nil {
+	// What was done before an interruption is told.
+	if err := context.Cause(r.Context()); err != nil && a.status != http.StatusOK {
 		return nil, err
 	}
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.body), Request: r}, nil

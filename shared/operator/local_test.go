@@ -3,10 +3,12 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"postino/shared/pipeline"
 	"postino/shared/push"
 )
 
@@ -36,16 +38,45 @@ func TestALocalClientIsToldWhatAServersLogWouldTell(t *testing.T) {
 	w := newWorld()
 	denied := errors.New("denied")
 	w.deliveries.err = denied
-	explain := func(err error) string {
+	w.Explain = func(err error) string {
 		if errors.Is(err, denied) {
 			return "The permission to list is missing"
 		}
 		return ""
 	}
-	_, err := Local(HTTP{Operator: w.Operator, Explain: explain}).ListDeliveries(t.Context(), ListRequest{})
+	_, err := Local(HTTP{Operator: w.Operator}).ListDeliveries(t.Context(), ListRequest{})
 	refusal(t, err, push.CodeInternalError, "The permission to list is missing")
-	_, err = Local(HTTP{Operator: w.Operator, Explain: explain}).ListDeliveries(t.Context(), ListRequest{State: "asleep"})
+	_, err = Local(HTTP{Operator: w.Operator}).ListDeliveries(t.Context(), ListRequest{State: "asleep"})
 	refusal(t, err, push.CodeInvalidParameter, "is no state")
+}
+
+func TestARedriveThatStopsTellsWhatItDidBefore(t *testing.T) {
+	w := newWorld()
+	for i := range 3 {
+		w.queues.put("dlq", letter(fmt.Sprint("l", i), -10))
+	}
+	w.redriver.then = func(r pipeline.Record) {
+		if r.ID == "l0" {
+			w.queues.deleteFails = errors.New("denied")
+		}
+	}
+	w.Explain = func(error) string { return "The permission sqs:DeleteMessage is missing" }
+	done, err := Local(HTTP{Operator: w.Operator}).Redrive(t.Context(), "dlq", RedriveRequest{All: true})
+	if err != nil || done.Redriven != 2 || done.Stopped != "The permission sqs:DeleteMessage is missing" {
+		t.Errorf("got %+v, %v", done, err)
+	}
+}
+
+func TestAnInterruptedRedriveTellsWhatItDid(t *testing.T) {
+	w := newWorld()
+	w.queues.put("dlq", letter("l1", -10))
+	ctx, cancel := context.WithCancel(t.Context())
+	w.redriver.then = func(pipeline.Record) { cancel() }
+	w.queues.deleteFails = context.Canceled
+	done, err := Local(HTTP{Operator: w.Operator}).Redrive(ctx, "dlq", RedriveRequest{IDs: []string{"l1"}})
+	if err != nil || done.Redriven != 1 || done.Stopped != "Interrupted" {
+		t.Errorf("got %+v, %v", done, err)
+	}
 }
 
 // endless is a store whose answer does not come.

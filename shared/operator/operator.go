@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -31,12 +33,29 @@ type Operator struct {
 
 	// Region and Account complete bare topic and queue names to ARNs.
 	Region, Account string
+	// Aliases are further names of queues, and what they stand for: on a stack the
+	// template's own, since CloudFormation gives its queues long ones.
+	Aliases map[string]string
 
 	Now func() time.Time
 	// Random gives the bytes of message ids (crypto/rand.Reader).
 	Random io.Reader
 	// Log gets the causes that answers do not tell; nil for none.
 	Log *slog.Logger
+	// Explain words a fault of ours for a caller who is the one to put it right,
+	// "" for those it does not know; nil tells callers that the log knows more.
+	Explain func(error) string
+}
+
+// explain is what a caller is told of a fault of ours, "" for nothing of its own.
+func (o *Operator) explain(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "Interrupted"
+	}
+	if o.Explain == nil {
+		return ""
+	}
+	return o.Explain(err)
 }
 
 // topicARN completes a bare topic name; an ARN is itself.
@@ -44,13 +63,30 @@ func (o *Operator) topicARN(topic string) string {
 	return push.ARNOf("sns", o.Region, o.Account, topic)
 }
 
-// queueARN completes a bare queue name; an ARN is itself.
+// queueARN completes a queue's name or alias; an ARN is itself.
 func (o *Operator) queueARN(queue string) string {
+	if known := o.Aliases[queue]; known != "" {
+		queue = known
+	}
 	return push.ARNOf("sqs", o.Region, o.Account, queue)
 }
 
-// queueName is the opposite of queueARN: queues are kept by name.
-func queueName(queue string) string {
+// queueLabel is the shortest that queueARN makes the same ARN of.
+func (o *Operator) queueLabel(arn string) string {
+	for alias := range o.Aliases {
+		if o.queueARN(alias) == arn {
+			return alias
+		}
+	}
+	a, err := push.ParseARN(arn)
+	if err != nil || a.Region != o.Region || a.Account != o.Account {
+		return arn
+	}
+	return a.Name()
+}
+
+// bareName is the last part of a queue's ARN, or the name that it is already.
+func bareName(queue string) string {
 	if a, err := push.ParseARN(queue); err == nil {
 		return a.Name()
 	}

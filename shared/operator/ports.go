@@ -39,47 +39,80 @@ type Log interface {
 
 // QueueInfo is a queue at a glance.
 type QueueInfo struct {
+	// Name is what commands call it, ARN what AWS does.
 	Name string `json:"name"`
+	ARN  string `json:"arn,omitempty"`
 	// Visible can be received now, InFlight is received and not acknowledged,
 	// Delayed is not due yet.
 	Visible  int `json:"visible"`
 	InFlight int `json:"inFlight"`
 	Delayed  int `json:"delayed"`
-	// OldestSent is when the oldest message was sent, zero for an empty queue.
+	// OldestSent is when the oldest message was sent, zero for an empty queue, or
+	// one that does not tell.
 	OldestSent time.Time `json:"oldestSent,omitzero"`
+	// MovesAfter is after how many receives, a look being one, the queue moves a
+	// message to a dead-letter queue of its own; 0 where looks move nothing.
+	MovesAfter int `json:"movesAfter,omitempty"`
+	// Problem says why there is nothing to tell of a queue that a subscription
+	// names: it is gone, denied, or in another region.
+	Problem string `json:"problem,omitempty"`
 }
 
-// Letter is one message of a queue.
+// Letter is one message of a queue; Receipt is "" where it was only looked at.
 type Letter struct {
-	ID string
-	// Receipt names the receive, "" where the letter was only looked at.
-	Receipt      string
-	Body         string
-	Group        string
-	Attributes   []push.Attribute
-	ReceiveCount int
-	Sent         time.Time
+	pipeline.Incoming
+	// Bytes is the body's length, also where a Brief sweep left Body out.
+	Bytes int
 }
 
-// Queues looks into queues and takes single messages out of them. A queue that
-// does not exist is empty.
+// Sweep says which letters of a queue are wanted.
+type Sweep struct {
+	// IDs are those wanted; empty means all.
+	IDs []string
+	// After is an earlier Swept's Next, "" for the beginning.
+	After string
+	// Before leaves letters alone that were sent after it; zero leaves none.
+	Before time.Time
+	// Max is the most letters to hand over, 0 for any number.
+	Max int
+	// Brief allows the body of a letter to be left out that carries its note.
+	Brief bool
+}
+
+// Swept says how far a sweep came.
+type Swept struct {
+	// Next is where another sweep goes on. It is "" at the end, and always on a
+	// queue that has no order to go on in, as those of SQS.
+	Next string
+	// Left is about how many letters the sweep did not come to, besides those
+	// behind Next: others are receiving them, or they are too many for one sweep.
+	Left int
+}
+
+// Queues looks into queues and takes letters out of them; conformance.ExerciseLetters
+// says what it promises. Queues are named by ARN.
 type Queues interface {
-	List(ctx context.Context) ([]QueueInfo, error)
-	// Peek gives messages in the order they were sent, those behind the message
-	// id after, without receiving them; next is "" at the end.
-	Peek(ctx context.Context, queue, after string, limit int) (page []Letter, next string, err error)
-	// Take receives one given message for the visibility timeout. It answers
-	// false when the message is gone or received by someone else.
-	Take(ctx context.Context, queue, id string, visibility time.Duration) (Letter, bool, error)
-	// Delete acknowledges by receipt.
-	Delete(ctx context.Context, queue string, receipts []string) error
-	// ChangeVisibility makes a received message reappear after d.
-	ChangeVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
+	// List gives the names or ARNs of the queues there are to look into without
+	// being told of them.
+	List(ctx context.Context) ([]string, error)
+	// Info tells a queue's sizes. A *pipeline.RefusedError says why that is not
+	// possible from here, a NotFound that a queue which would be made on first use
+	// has not been made.
+	Info(ctx context.Context, queue string) (QueueInfo, error)
+	// Look shows letters to see without taking them out: after it, and after an
+	// interrupted one, everything is there as before.
+	Look(ctx context.Context, queue string, s Sweep, see func(Letter)) (Swept, error)
+	// Take hands letters over, each once, up to pipeline.MaxBatch at a time, while
+	// nobody else receives them. take says which of a batch are done with; those
+	// are deleted, and the others are there again once the sweep has ended. take's
+	// error ends the sweep. Where Next cannot say where to go on, a Take goes on to
+	// the queue's end, whatever Max says.
+	Take(ctx context.Context, queue string, s Sweep, take func(batch []Letter) (done []bool, err error)) (Swept, error)
 }
 
 // Redriver is the pipeline's Redrive verb for one letter; after nil the letter
 // may be deleted. A *pipeline.UnsendableError is final, force lifts the limit of
-// redrives.
+// redrives. Several letters are sent at once.
 type Redriver interface {
 	Send(ctx context.Context, r pipeline.Record, force bool) error
 }

@@ -3,6 +3,8 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"postino/shared/pipeline"
@@ -13,9 +15,9 @@ import (
 type RedriveRequest struct {
 	// IDs names them; empty with All.
 	IDs []string `json:"ids,omitempty"`
-	// All takes the whole queue in steps of at most Max messages: the first call
-	// leaves After and Before empty, the following ones hand back what the
-	// result before said.
+	// All takes the whole queue, where it has an order in steps of at most Max
+	// messages: the first call leaves After and Before empty, the following ones
+	// hand back what the result before said.
 	All bool `json:"all,omitempty"`
 	// Max is 1 to MaxList; 0 means DefaultList.
 	Max   int    `json:"max,omitempty"`
@@ -37,6 +39,12 @@ type RedriveResult struct {
 	// After and Before continue All; After is "" at the end.
 	After  string    `json:"after,omitempty"`
 	Before time.Time `json:"before,omitzero"`
+	// Left is about how many messages were not come to: others are receiving them,
+	// or they are too many.
+	Left int `json:"left,omitempty"`
+	// Stopped says what kept the rest from being sent again, "" for nothing: what
+	// the other members tell was done.
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // Kept is a dead letter that was not sent again.
@@ -46,12 +54,10 @@ type Kept struct {
 	Reason string `json:"reason"`
 }
 
-// redriveVisibility hides a letter while it is sent again; a crash in between
-// shows it again, and sends it twice at worst.
-const redriveVisibility = time.Minute
-
 // Redrive sends dead letters again, each as a new generation of its delivery,
-// and deletes from the queue those that are on their way.
+// and deletes from the queue those that are on their way. It stops at the first
+// fault of a queue, and answers what was done before beside the error; a letter
+// that the verb will not take is no fault.
 func (o *Operator) Redrive(ctx context.Context, queue string, r RedriveRequest) (RedriveResult, error) {
 	if r.All == (len(r.IDs) > 0) {
 		return RedriveResult{}, push.Errorf(push.CodeInvalidParameter, "Redrive takes either message ids or all of them")
@@ -60,76 +66,87 @@ func (o *Operator) Redrive(ctx context.Context, queue string, r RedriveRequest) 
 		return RedriveResult{}, push.Errorf(push.CodeInvalidParameter,
 			"Redrive takes at most %d message ids at once, not %d", MaxList, len(r.IDs))
 	}
-	name, err := o.deadLetterQueue(ctx, queue)
-	if err != nil {
-		return RedriveResult{}, err
-	}
-	if !r.All {
-		return o.redriveIDs(ctx, name, r.IDs, r.Force)
-	}
-	return o.redrivePage(ctx, name, r)
-}
-
-// redrivePage is one step of All.
-func (o *Operator) redrivePage(ctx context.Context, queue string, r RedriveRequest) (RedriveResult, error) {
-	limit, err := listLimit(r.Max)
-	if err != nil {
-		return RedriveResult{}, err
-	}
-	before := r.Before
-	if before.IsZero() {
-		before = o.Now()
-	}
-	letters, next, err := o.Queues.Peek(ctx, queue, r.After, limit)
-	if err != nil {
-		return RedriveResult{}, err
-	}
-	var ids []string
-	for _, l := range letters {
-		if l.Sent.After(before) {
-			next = ""
-			break
+	s := Sweep{IDs: r.IDs}
+	if r.All {
+		var err error
+		if s.Max, err = listLimit(r.Max); err != nil {
+			return RedriveResult{}, err
 		}
-		ids = append(ids, l.ID)
+		if s.After, s.Before = r.After, r.Before; s.Before.IsZero() {
+			s.Before = o.Now()
+		}
 	}
-	done, err := o.redriveIDs(ctx, queue, ids, r.Force)
-	done.After, done.Before = next, before
+	arn, err := o.deadLetterQueue(ctx, queue)
+	if err != nil {
+		return RedriveResult{}, err
+	}
+	step := redriving{Operator: o, queue: arn, force: r.Force, met: map[string]bool{}}
+	swept, err := o.Queues.Take(ctx, arn, s, func(batch []Letter) ([]bool, error) { return step.send(ctx, batch), nil })
+	done := step.result
+	done.Left = swept.Left
+	if r.All {
+		done.After, done.Before = swept.Next, s.Before
+		return done, err
+	}
+	for _, id := range r.IDs {
+		if err == nil && !step.met[id] {
+			done.Missing = append(done.Missing, id)
+		}
+	}
 	return done, err
 }
 
-// redriveIDs stops at the first fault of a queue; a letter that the verb will
-// not take is no fault.
-func (o *Operator) redriveIDs(ctx context.Context, queue string, ids []string, force bool) (RedriveResult, error) {
-	var done RedriveResult
-	for _, id := range ids {
-		l, ok, err := o.Queues.Take(ctx, queue, id, redriveVisibility)
-		if err != nil {
-			return done, err
-		}
-		if !ok {
-			done.Missing = append(done.Missing, id)
-			continue
-		}
-		if err := o.Redriver.Send(ctx, o.record(queue, l), force); err != nil {
-			done.Kept = append(done.Kept, Kept{ID: id, Reason: o.keptBecause(ctx, queue, err)})
-			if err := o.Queues.ChangeVisibility(ctx, queue, l.Receipt, 0); err != nil {
-				return done, err
-			}
-			continue
-		}
-		// Sent before deleted: a crash between the two sends it twice at worst.
-		if err := o.Queues.Delete(ctx, queue, []string{l.Receipt}); err != nil {
-			return done, err
-		}
-		done.Redriven++
-	}
-	return done, nil
+// redriving is one Redrive under way.
+type redriving struct {
+	*Operator
+	queue  string
+	force  bool
+	result RedriveResult
+	met    map[string]bool
 }
 
-// keptBecause is the verb's own reason; of a fault on our side the log tells.
+// send sends a batch of letters again, all at once, and says which are on their
+// way. A batch that was begun is finished: sent and not deleted, a letter would be
+// sent again another time.
+func (s *redriving) send(ctx context.Context, batch []Letter) (done []bool) {
+	ctx = context.WithoutCancel(ctx)
+	errs := make([]error, len(batch))
+	var wg sync.WaitGroup
+	for i, l := range batch {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil { // one strange letter must not end the server
+					errs[i] = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			errs[i] = s.Redriver.Send(ctx, recordOf(s.queue, l), s.force)
+		})
+	}
+	wg.Wait()
+	done = make([]bool, len(batch))
+	for i, l := range batch {
+		s.met[l.ID] = true
+		if errs[i] != nil {
+			s.result.Kept = append(s.result.Kept, Kept{ID: l.ID, Reason: s.keptBecause(ctx, s.queue, errs[i])})
+			continue
+		}
+		done[i] = true
+		s.result.Redriven++
+	}
+	return done
+}
+
+// keptBecause is the verb's own reason, or the queue's; of a fault on our side the
+// log tells.
 func (o *Operator) keptBecause(ctx context.Context, queue string, err error) string {
 	if u, ok := errors.AsType[*pipeline.UnsendableError](err); ok {
 		return u.Reason
+	}
+	if reason, refused := pipeline.Refused(err); refused {
+		return "the queue for jobs refuses it: " + reason
+	}
+	if text := o.explain(err); text != "" {
+		return text
 	}
 	if o.Log != nil {
 		o.Log.ErrorContext(ctx, "a dead letter was not sent again", "queue", queue, "error", err)

@@ -3,9 +3,7 @@
 package sqsqueue_test
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -68,22 +66,34 @@ func redrive(t *testing.T, _ conformance.Queue, queue, deadLetter string, maxRec
 	}
 }
 
-func TestMissingQueuesRefuseSendsAndAreEmptyToTheOperator(t *testing.T) {
-	q := again(t, "postino-no-such-queue")
+func TestTheQueueKeepsTheOperatorsPromises(t *testing.T) {
+	conformance.ExerciseLetters(t, conformance.Harness[conformance.LetterQueue]{
+		Open: func(t *testing.T) conformance.LetterQueue { return open(t, suiteQueue) },
+		Late: 2 * time.Second, Longest: 30 * time.Second,
+	})
+}
+
+func TestMissingQueuesRefuseSendsAndLooks(t *testing.T) {
+	q := again(t)
 	for _, queue := range []string{"postino-no-such-queue", "arn:aws:sqs:us-east-1:111122223333:postino-no-such-queue"} {
 		err := q.Send(t.Context(), queue, []pipeline.Outgoing{{Body: "b"}})[0]
-		if reason, ok := pipeline.Refused(err); !ok {
-			t.Errorf("%s: %v (%s), want a refusal", queue, err, reason)
+		_, told := q.Info(t.Context(), queue)
+		_, looked := q.Look(t.Context(), queue, operator.Sweep{}, nil)
+		_, taken := q.Take(t.Context(), queue, operator.Sweep{}, nil)
+		for _, err := range []error{err, told, looked, taken} {
+			if reason, ok := pipeline.Refused(err); !ok {
+				t.Errorf("%s: %v (%s), want a refusal", queue, err, reason)
+			}
 		}
 	}
-	if infos, err := q.List(t.Context()); err != nil || len(infos) > 0 {
-		t.Errorf("listed %v, %v", infos, err)
-	}
-	if page, next, err := q.Peek(t.Context(), "postino-no-such-queue", "", 10); err != nil || len(page) > 0 || next != "" {
-		t.Errorf("peeked %v, %q, %v", page, next, err)
-	}
-	if _, found, err := q.Take(t.Context(), "postino-no-such-queue", "id", time.Minute); err != nil || found {
-		t.Errorf("took something: %v, %v", found, err)
+}
+
+func TestAQueueThatMovesWhatIsLookedAtSaysSo(t *testing.T) {
+	name := awstest.Name("postino-moves")
+	q := open(t, name)
+	redrive(t, q, name, awstest.Name("postino-moved"), 7)
+	if info, err := q.Info(t.Context(), name); err != nil || info.MovesAfter != 7 {
+		t.Errorf("told is %+v, %v", info, err)
 	}
 }
 
@@ -97,53 +107,5 @@ func TestAQueueThatIsMadeLaterIsFound(t *testing.T) {
 	awstest.Queue(t, sqs.NewFromConfig(awstest.Config(t)), name)
 	if err := q.Send(t.Context(), name, []pipeline.Outgoing{{Body: "b"}})[0]; err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestTheOperatorSeesAllLettersInOrderAndTakesOne(t *testing.T) {
-	name := awstest.Name("postino-letters")
-	q := open(t, name)
-	const letters = 25
-	for n := range letters {
-		if err := q.Send(t.Context(), name, []pipeline.Outgoing{{Body: fmt.Sprint(n), Group: "g"}})[0]; err != nil {
-			t.Fatal(err)
-		}
-	}
-	all := peekAll(t, q, name, 10)
-	if len(all) != letters || !slices.IsSortedFunc(all, func(a, b operator.Letter) int { return a.Sent.Compare(b.Sent) }) {
-		t.Fatalf("%d letters: %v", len(all), all)
-	}
-	wanted := all[17]
-	l, found, err := q.Take(t.Context(), name, wanted.ID, time.Minute)
-	if err != nil || !found || l.Body != wanted.Body || l.Receipt == "" || l.Group != "g" {
-		t.Fatalf("took %+v, %v, %v", l, found, err)
-	}
-	if _, found, err := q.Take(t.Context(), name, wanted.ID, time.Minute); err != nil || found {
-		t.Errorf("took a letter twice: %v", err)
-	}
-	infos, err := q.List(t.Context())
-	if err != nil || len(infos) != 1 || infos[0].Visible != letters-1 || infos[0].InFlight != 1 {
-		t.Errorf("listed %+v, %v", infos, err)
-	}
-	if err := q.Delete(t.Context(), name, []string{l.Receipt}); err != nil {
-		t.Fatal(err)
-	}
-	if rest := peekAll(t, q, name, 100); len(rest) != letters-1 {
-		t.Errorf("%d letters are left", len(rest))
-	}
-}
-
-func peekAll(t *testing.T, q *sqsqueue.Queue, name string, limit int) (all []operator.Letter) {
-	t.Helper()
-	for after := ""; ; {
-		page, next, err := q.Peek(context.Background(), name, after, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, page...)
-		if next == "" {
-			return all
-		}
-		after = next
 	}
 }

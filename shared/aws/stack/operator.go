@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postino/shared/aws/awscall"
 	"postino/shared/lambdaio"
 	"postino/shared/operator"
 	"postino/shared/pipeline"
@@ -20,5 +21,10 @@ func (s *Stack) Operator() *operator.Operator {
 	return &operator.Operator{Deliveries: s.Store, Directory: s.Store, Keys: s.Keys, Queues: s.Queue, Jobs: s.Queue, Names: c.Queues,
 		Redriver: &pipeline.Redrive{Directory: s.Store, Queues: s.Queue, Names: c.Queues, Now: time.Now, MaxRedrives: c.MaxRedrives,
 			Republisher: lambdaio.PublishHandler{Publisher: publish, EventTopic: c.EventTopicARN}},
-		Publisher: publish, Region: c.Region, Account: c.Account, Now: time.Now, Random: rand.Reader}
+		Publisher: publish, Region: c.Region, Account: c.Account, Aliases: aliases(c.Queues), Now: time.Now, Random: rand.Reader, Explain: awscall.Tell}
+}
+
+// aliases are the names that template.yaml has for its queues.
+func aliases(q pipeline.QueueNames) map[string]string {
+	return map[string]string{"AttemptQueue": q.Attempt, "RetryQueue": q.Retry, "FanoutQueue": q.Fanout, "DeadLetterQueue": q.DeadLetter, "FailedJobsQueue": q.Failed}
 }

@@ -34,7 +34,7 @@ func TestOptionsAreKeptAndMovesToADeadLetterQueueSurvive(t *testing.T) {
 		}
 		f.reopen(t)
 		o.DeadLetter = "dead"
-		if got := f.info(t, "q").Options; got != o {
+		if got := f.options("q"); got != o {
 			t.Errorf("options are %+v, want %+v", got, o)
 		}
 		f.send(t, "q", pipeline.Outgoing{Body: "b", Group: "g"})

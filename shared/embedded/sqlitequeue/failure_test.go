@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"postino/shared/embedded/sqlitedb"
+	"postino/shared/operator"
 	"postino/shared/pipeline"
 )
 
@@ -125,7 +126,7 @@ func TestAClosedQueueAnswersErrClosed(t *testing.T) {
 		"send":              f.Send(t.Context(), "q", []pipeline.Outgoing{{Body: "b"}})[0],
 		"delete":            f.Delete(t.Context(), "q", nil),
 		"change visibility": f.ChangeVisibility(t.Context(), "q", "r", 0),
-		"take":              third(f.Take(t.Context(), "q", f.messageID(1), time.Minute)),
+		"take":              second(f.Take(t.Context(), "q", operator.Sweep{}, nil)),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s answers %v", name, err)
@@ -188,7 +189,7 @@ func TestOptionsChangedDuringACommitAreStoredByTheNext(t *testing.T) {
 	}
 	f.send(t, "q", pipeline.Outgoing{Body: "b"})
 	f.reopen(t)
-	if got := f.info(t, "q").Options; got != want {
+	if got := f.options("q"); got != want {
 		t.Errorf("options are %+v, want %+v", got, want)
 	}
 }

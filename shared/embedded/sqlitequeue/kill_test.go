@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"postino/shared/embedded/sqlitedb"
+	"postino/shared/operator"
 	"postino/shared/pipeline"
 )
 
@@ -123,22 +124,16 @@ func TestAcceptedMessagesSurviveAKilledProcess(t *testing.T) {
 func contents(t *testing.T, f *fixture) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for after := ""; ; {
-		page, next, err := f.Peek(t.Context(), "q", after, 1000)
-		if err != nil {
-			t.Fatal(err)
+	_, err := f.Look(t.Context(), "q", operator.Sweep{}, func(l operator.Letter) {
+		if found[l.Body] {
+			t.Errorf("%s is there twice", l.Body)
 		}
-		for _, b := range bodies(page) {
-			if found[b] {
-				t.Errorf("%s is there twice", b)
-			}
-			found[b] = true
-		}
-		if next == "" {
-			return found
-		}
-		after = next
+		found[l.Body] = true
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return found
 }
 
 // runVictim kills a fresh victim after so many lines of its output, and reads

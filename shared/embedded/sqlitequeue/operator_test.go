@@ -3,13 +3,23 @@ package sqlitequeue
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"postino/shared/conformance"
+	"postino/shared/operator"
 	"postino/shared/pipeline"
 	"postino/shared/push"
 )
+
+func TestTheQueueKeepsTheOperatorsPromises(t *testing.T) {
+	conformance.ExerciseLetters(t, conformance.Harness[conformance.LetterQueue]{
+		Open: func(t *testing.T) conformance.LetterQueue { return fresh(t).Queue },
+		Run:  synctest.Test,
+	})
+}
 
 func TestOperatorsSeeQueuesWithoutTouchingThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -23,68 +33,79 @@ func TestOperatorsSeeQueuesWithoutTouchingThem(t *testing.T) {
 		f.receive(t, "q", 3)
 		f.send(t, "other", pipeline.Outgoing{Body: "elsewhere"})
 		var got []string
-		for after := ""; ; {
-			page, next, err := f.Peek(t.Context(), "q", after, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range page {
-				got = append(got, m.Body)
-				if m.Receipt != "" || len(m.Attributes) != 1 {
-					t.Errorf("peeked %+v", m)
+		for s := (operator.Sweep{Max: 5}); ; {
+			swept, err := f.Look(t.Context(), "q", s, func(l operator.Letter) {
+				got = append(got, l.Body)
+				if l.Receipt != "" || len(l.Attributes) != 1 {
+					t.Errorf("saw %+v", l)
 				}
+			})
+			if err != nil || swept.Left != 0 {
+				t.Fatal(swept, err)
 			}
-			if next == "" {
+			if s.After = swept.Next; s.After == "" {
 				break
 			}
-			after = next
 		}
 		if len(got) != 23 || !slices.IsSorted(got) {
-			t.Errorf("peeked %v", got)
+			t.Errorf("saw %v", got)
 		}
-		want := QueueInfo{Name: "q", Options: Options{Visibility: defaultVisibility}, Visible: 5, InFlight: 3, Delayed: 15, OldestSent: oldest.UTC()}
+		want := operator.QueueInfo{Name: "q", Visible: 5, InFlight: 3, Delayed: 15, OldestSent: oldest.UTC()}
 		if i := f.info(t, "q"); i != want {
 			t.Errorf("info is %+v, want %+v", i, want)
 		}
-		if page, next, err := f.Peek(t.Context(), "typo", "", 5); err != nil || len(page) > 0 || next != "" {
-			t.Errorf("an unknown queue holds %v, %q, %v", page, next, err)
+		if _, err := f.Info(t.Context(), "typo"); !push.IsNotFound(err) {
+			t.Errorf("an unknown queue gives %v", err)
 		}
-		if all, err := f.List(t.Context()); err != nil || len(all) != 2 {
+		if all, err := f.List(t.Context()); err != nil || !slices.Equal(all, []string{"other", "q"}) {
 			t.Errorf("looking made queues: %v, %v", all, err)
 		}
 	})
 }
 
-func TestOneGivenMessageIsTaken(t *testing.T) {
+func TestABriefLookReadsNoBodyOfALetterThatCarriesItsNote(t *testing.T) {
+	f := fresh(t)
+	note := []push.Attribute{{Name: pipeline.DeadLetterAttribute, Type: "String", Value: "{}"}}
+	body := strings.Repeat("ä", 1000)
+	f.send(t, "q", pipeline.Outgoing{Body: body, Attributes: note}, pipeline.Outgoing{Body: body})
+	f.reopen(t) // memory holds what was just sent
+	var got []operator.Letter
+	if _, err := f.Look(t.Context(), "q", operator.Sweep{Brief: true}, func(l operator.Letter) { got = append(got, l) }); err != nil || len(got) != 2 {
+		t.Fatal(got, err)
+	}
+	if got[0].Body != "" || got[0].Bytes != 2000 || len(got[0].Attributes) != 1 || got[1].Body != body || got[1].Bytes != 2000 {
+		t.Errorf("saw %d bytes of %d and %d of %d", len(got[0].Body), got[0].Bytes, len(got[1].Body), got[1].Bytes)
+	}
+}
+
+func TestATakeGetsDelayedLettersAndLeavesWhatOthersHave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fresh(t)
-		f.send(t, "q", pipeline.Outgoing{Body: "a"}, pipeline.Outgoing{Body: "b"}, pipeline.Outgoing{Body: "c", Delay: time.Hour / 5})
-		page, _, err := f.Peek(t.Context(), "q", "", 10)
-		if err != nil || len(page) != 3 {
-			t.Fatal(page, err)
-		}
-		for _, want := range page[1:] {
-			got, found, err := f.Take(t.Context(), "q", want.ID, time.Minute)
-			if err != nil || !found || got.Body != want.Body || got.Receipt == "" || got.ReceiveCount != 1 {
-				t.Errorf("took %+v, %v, %v, want %+v", got, found, err, want)
+		f.send(t, "q", pipeline.Outgoing{Body: "theirs"}, pipeline.Outgoing{Body: "b"}, pipeline.Outgoing{Body: "later", Delay: 12 * time.Minute})
+		theirs := f.receive(t, "q", 1)
+		var got []string
+		swept, err := f.Take(t.Context(), "q", operator.Sweep{}, func(batch []operator.Letter) ([]bool, error) {
+			for _, l := range batch {
+				got = append(got, l.Body)
 			}
-			if _, found, err := f.Take(t.Context(), "q", want.ID, time.Minute); found || err != nil {
-				t.Errorf("taken twice: %v, %v", found, err)
-			}
-			if err := f.Delete(t.Context(), "q", []string{got.Receipt}); err != nil {
-				t.Fatal(err)
+			return []bool{true, true}, nil
+		})
+		if err != nil || swept != (operator.Swept{Left: 1}) || !slices.Equal(got, []string{"b", "later"}) {
+			t.Errorf("took %q, %+v, %v", got, swept, err)
+		}
+		if err := f.Delete(t.Context(), "q", []string{theirs[0].Receipt}); err != nil || f.info(t, "q").InFlight != 0 {
+			t.Errorf("theirs is no longer theirs: %v", err)
+		}
+		for _, id := range []string{"x", f.messageID(99)} {
+			if _, err := f.Take(t.Context(), "q", operator.Sweep{IDs: []string{id}}, func([]operator.Letter) ([]bool, error) {
+				t.Errorf("took %q", id)
+				return nil, nil
+			}); err != nil {
+				t.Error(err)
 			}
 		}
-		for _, id := range []string{"", "x", page[1].ID, f.messageID(99)} {
-			if _, found, err := f.Take(t.Context(), "q", id, time.Minute); found || err != nil {
-				t.Errorf("took %q: %v, %v", id, found, err)
-			}
-		}
-		if _, found, err := f.Take(t.Context(), "typo", page[0].ID, time.Minute); found || err != nil {
-			t.Errorf("taken from another queue: %v, %v", found, err)
-		}
-		if got := bodies(f.receive(t, "q", 10)); !slices.Equal(got, []string{"a"}) {
-			t.Errorf("left: %v", got)
+		if _, err := f.Look(t.Context(), "q", operator.Sweep{After: "x"}, nil); err == nil {
+			t.Error("went on behind no message")
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"postino/shared/conformance"
 	"postino/shared/embedded/sqlitedb"
+	"postino/shared/operator"
 	"postino/shared/pipeline"
 	"postino/shared/push"
 )
@@ -70,19 +71,19 @@ func (f *fixture) receive(t *testing.T, queue string, limit int) []pipeline.Inco
 	return in
 }
 
-func (f *fixture) info(t *testing.T, queue string) QueueInfo {
+func (f *fixture) info(t *testing.T, queue string) operator.QueueInfo {
 	t.Helper()
-	all, err := f.List(t.Context())
+	i, err := f.Info(t.Context(), queue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range all {
-		if i.Name == queue {
-			return i
-		}
-	}
-	t.Fatalf("no queue %s among %+v", queue, all)
-	return QueueInfo{}
+	return i
+}
+
+func (f *fixture) options(queue string) Options {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.index.lanes[queue].Options
 }
 
 func bodies(in []pipeline.Incoming) (b []string) {
@@ -202,7 +203,7 @@ func TestSenselessSettingsAreRefused(t *testing.T) {
 		"a negative timeout":     second(f.Receive(t.Context(), "q", 1, -1, 0)),
 		"a timeout over 12 h":    f.ChangeVisibility(t.Context(), "q", "r", 13*time.Hour),
 		"a negative visibility":  f.ChangeVisibility(t.Context(), "q", "r", -1),
-		"peek behind no message": third(f.Peek(t.Context(), "q", "not an id", 1)),
+		"look behind no message": second(f.Look(t.Context(), "q", operator.Sweep{After: "not an id"}, nil)),
 	} {
 		if _, ok := pipeline.Refused(err); !ok {
 			t.Errorf("%s: %v", name, err)
@@ -211,8 +212,6 @@ func TestSenselessSettingsAreRefused(t *testing.T) {
 }
 
 func second[A any](_ A, err error) error { return err }
-
-func third[A, B any](_ A, _ B, err error) error { return err }
 
 func TestMessageIDsAreNeverUsedAgain(t *testing.T) {
 	f := fresh(t)

@@ -50,13 +50,13 @@ func closed(t *testing.T, s *stack.Stack) {
 func TestTheFiveQueuesExistFromTheStart(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "made", "on", "the", "way"))
 	defer closed(t, s)
-	infos, err := s.Queue.List(t.Context())
+	all, err := s.Queue.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, n := range infos {
-		names[n.Name] = true
+	for _, n := range all {
+		names[n] = true
 	}
 	want := map[string]bool{"AttemptQueue": true, "RetryQueue": true, "FanoutQueue": true, "DeadLetterQueue": true, "FailedJobsQueue": true}
 	if d := cmp.Diff(want, names); d != "" {

@@ -98,7 +98,7 @@ func (h *Host) handler() http.Handler {
 // Operator is what the command line asks of this server.
 func (h *Host) Operator() *operator.Operator {
 	c := h.options.Config
-	return &operator.Operator{Deliveries: h.stack.Store, DeliveryLog: deliveryLog{c.Data}, Queues: operatorQueues{h.stack.Queue}, Directory: h.stack.Store, Keys: h.stack.Keys, Redriver: h.functions.Redriver, Publisher: h.functions.Publish.Publisher,
+	return &operator.Operator{Deliveries: h.stack.Store, DeliveryLog: deliveryLog{c.Data}, Queues: h.stack.Queue, Directory: h.stack.Store, Keys: h.stack.Keys, Redriver: h.functions.Redriver, Publisher: h.functions.Publish.Publisher,
 		Jobs: h.stack.Queue, Names: c.Queues, Region: c.Region, Account: c.Account, Now: time.Now, Random: rand.Reader, Log: h.options.Log}
 }
 
