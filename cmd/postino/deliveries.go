@@ -75,6 +75,9 @@ func (a *App) deliveries(list operator.DeliveryList) {
 		rows[i] = table.Row{when(d.UpdatedAt), a.state(d.State), d.MessageID, shortSubscription(d.Subscription), d.Attempts, last, next}
 	}
 	a.table(table.Row{"UPDATED", "STATE", "MESSAGE", "SUBSCRIPTION", "ATTEMPTS", "LAST", "NEXT"}, rows)
+	if !list.LogBack.IsZero() {
+		a.sayf("The delivery log was read back to %s: of what succeeded at once before, nothing is listed.", when(list.LogBack))
+	}
 	if list.More {
 		a.sayf("There are more: raise --limit, or narrow the list.")
 	}

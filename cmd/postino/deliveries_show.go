@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -24,7 +25,7 @@ func (c *DeliveriesShowCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	found, err := server.ShowDelivery(ctx, c.What)
+	found, err := server.ShowDelivery(ctx, c.What, time.Time{})
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func answeringThirdTime(t *testing.T, sent operator.TestMessage, d operator.Deli
 	asked = new(atomic.Int32)
 	return server(t, map[string]any{
 		"POST subscriptions/aaaa/send-test": sent,
-		"GET deliveries/" + url.PathEscape(subA+"/"+message): http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		"GET deliveries/" + url.PathEscape(subA+"/"+message) + "?since=2026-05-04T11%3A55%3A00Z": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if asked.Add(1) < 3 {
 				w.WriteHeader(404)
 				_ = json.NewEncoder(w).Encode(map[string]string{"code": "NotFound", "message": "not yet"})

@@ -40,7 +40,7 @@ func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
 		}
 		return nil
 	}
-	d, err := c.await(ctx, server, sent)
+	d, err := c.await(ctx, server, sent, app.Now().Add(-clocksDiffer))
 	if _, unknown := errors.AsType[*unendedError](err); unknown && sent.Unlogged {
 		return c.quiet(app, sent)
 	}
@@ -86,13 +86,16 @@ const (
 	pollLast  = time.Second
 )
 
+// clocksDiffer is more than this machine's clock is ahead of the server's.
+const clocksDiffer = 5 * time.Minute
+
 // await asks until an attempt has ended; an *unendedError says that none has.
-func (c *SendTestCmd) await(ctx context.Context, server *operator.Client, sent operator.TestMessage) (operator.Delivery, error) {
+func (c *SendTestCmd) await(ctx context.Context, server *operator.Client, sent operator.TestMessage, since time.Time) (operator.Delivery, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Wait, &unendedError{c.Wait, sent.MessageID})
 	defer cancel()
 	var last *operator.Delivery
 	for every := pollFirst; ; every = min(every*5/4, pollLast) {
-		found, err := server.ShowDelivery(ctx, sent.Subscription+"/"+sent.MessageID)
+		found, err := server.ShowDelivery(ctx, sent.Subscription+"/"+sent.MessageID, since)
 		switch {
 		case err == nil && len(found) > 0:
 			// On its way to a dead-letter queue it is there in a moment.

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"postino/shared/aws/awscall"
-	"postino/shared/aws/stack"
+	"postino/shared/aws/deployed"
 	"postino/shared/config"
 	"postino/shared/operator"
 )
@@ -65,34 +65,34 @@ func (t Target) dial(ctx context.Context, app *App) (*operator.Client, error) {
 	if c.data != "" {
 		return operator.Dial(c.data)
 	}
-	s, err := c.open(ctx, app.Getenv)
+	o, err := c.open(ctx, app.Getenv)
 	if err != nil {
 		return nil, own(err)
 	}
-	return operator.Local(operator.HTTP{Operator: s.Operator()}), nil
+	return operator.Local(operator.HTTP{Operator: o}), nil
 }
 
 // find looks for the stack.
-func (c chosen) find(ctx context.Context, getenv func(string) string) (aws.Config, stack.Deployed, error) {
+func (c chosen) find(ctx context.Context, getenv func(string) string) (aws.Config, deployed.Stack, error) {
 	if err := checkStack(c.stack); err != nil {
-		return aws.Config{}, stack.Deployed{}, err
+		return aws.Config{}, deployed.Stack{}, err
 	}
 	settings, err := awscall.Load(ctx, quiet)
 	if err != nil {
-		return settings, stack.Deployed{}, err
+		return settings, deployed.Stack{}, err
 	}
-	found, err := stack.Find(ctx, settings, c.stack, getenv)
+	found, err := deployed.Find(ctx, settings, c.stack, getenv)
 	return settings, found, err
 }
 
 // open opens what is on AWS.
-func (c chosen) open(ctx context.Context, getenv func(string) string) (*stack.Stack, error) {
+func (c chosen) open(ctx context.Context, getenv func(string) string) (*operator.Operator, error) {
 	if c.stack != "" {
 		settings, found, err := c.find(ctx, getenv)
 		if err != nil {
 			return nil, err
 		}
-		return stack.Open(settings, found.Config)
+		return deployed.Operator(settings, found.Config, found.LogGroup)
 	}
 	settings, err := awscall.Load(ctx, quiet)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c chosen) open(ctx context.Context, getenv func(string) string) (*stack.St
 	if err != nil {
 		return nil, err
 	}
-	return stack.Open(settings, variables)
+	return deployed.Operator(settings, variables, "")
 }
 
 // quiet keeps the SDK from printing lines of its own between a command's.

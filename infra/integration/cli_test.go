@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"postino/shared/operator"
 	"postino/shared/push"
 )
@@ -157,6 +160,29 @@ func TestTheCommandLineSendsATest(t *testing.T) {
 	if p := e.next(); p.Subject != "Test message" {
 		t.Errorf("pushed was %s", p.body)
 	}
+}
+
+func TestTheCommandLineReadsTheLogForWhatSucceededAtOnce(t *testing.T) {
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	if _, err := s.sns.SetTopicAttributes(t.Context(), &sns.SetTopicAttributesInput{TopicArn: &topic,
+		AttributeName: aws.String("HTTPSuccessFeedbackSampleRate"), AttributeValue: aws.String("100")}); err != nil {
+		t.Fatal(err)
+	}
+	subscription := s.subscribe(topic, e, nil)
+	id := s.publish(topic, "at once")
+	e.next()
+	s.eventually("the delivery is in the log", func() bool {
+		list := answers[operator.DeliveryList](s, "deliveries", "list", "--subscription", subscription, "--state", "delivered")
+		for _, d := range list.Deliveries { // the confirmation is among them
+			if d.LogOnly && (d.MessageID == id) == (d.Kind != "") {
+				t.Errorf("listed is %+v", d)
+			}
+		}
+		return len(list.Deliveries) == 2
+	})
+	s.does([]string{"deliveries", "show", id}, "200 OK", "delivered", subscription)
+	s.does([]string{"send-test", subscription}, "200 OK")
 }
 
 func TestTheCommandLinePointsSNSClientsAtTheStack(t *testing.T) {

@@ -54,7 +54,7 @@ var rules = []rule{
 	{"shared/operator", []string{"shared/access", "shared/push", "shared/pipeline", "shared/redrivepolicy"}, []string{"github.com/google/uuid"}},
 	{"shared/embedded", []string{"shared/push", "shared/crew", "shared/pipeline", "shared/lambdaio", "shared/operator", "shared/config", "shared/envelope", "shared/installation", "shared/signing", "shared/access", "shared/wholefile"},
 		[]string{"github.com/aws/aws-lambda-go", "modernc.org/sqlite"}},
-	{"shared/aws", []string{"shared/access", "shared/installation", "shared/push", "shared/pipeline", "shared/operator", "shared/config", "shared/lambdaio"},
+	{"shared/aws", []string{"shared/access", "shared/installation", "shared/push", "shared/pipeline", "shared/operator", "shared/config", "shared/lambdaio", "shared/telemetry"},
 		[]string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go", "github.com/google/uuid"}},
 	{"cmd", anything, anything},
 	{"functions", anything, anything},

@@ -70,8 +70,12 @@ func (c *Client) ListDeliveries(ctx context.Context, r ListRequest) (out Deliver
 }
 
 // ShowDelivery calls the verb.
-func (c *Client) ShowDelivery(ctx context.Context, what string) (out []Delivery, err error) {
-	return out, c.call(ctx, "GET", []string{"deliveries", what}, nil, nil, &out)
+func (c *Client) ShowDelivery(ctx context.Context, what string, since time.Time) (out []Delivery, err error) {
+	q := url.Values{}
+	if !since.IsZero() {
+		q.Set("since", since.UTC().Format(time.RFC3339))
+	}
+	return out, c.call(ctx, "GET", []string{"deliveries", what}, q, nil, &out)
 }
 
 // ListQueues calls the verb.

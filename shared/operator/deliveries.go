@@ -59,6 +59,9 @@ type DeliveryList struct {
 	Deliveries []Delivery `json:"deliveries"`
 	// More says that the limit cut the list.
 	More bool `json:"more"`
+	// LogBack is how far back the delivery log was read, where it is too large for
+	// more: of what succeeded at once before, nothing is listed.
+	LogBack time.Time `json:"logBack,omitzero"`
 }
 
 // ListRequest says which deliveries to list.
@@ -120,12 +123,12 @@ func (o *Operator) ListDeliveries(ctx context.Context, r ListRequest) (DeliveryL
 			return DeliveryList{}, err
 		}
 	}
-	all, err := o.collect(ctx, f)
+	all, back, err := o.collect(ctx, f)
 	if err != nil {
 		return DeliveryList{}, err
 	}
 	slices.SortStableFunc(all, func(a, b Delivery) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
-	list := DeliveryList{Deliveries: all, More: len(all) > limit}
+	list := DeliveryList{Deliveries: all, More: len(all) > limit, LogBack: back}
 	list.Deliveries = all[:min(limit, len(all))]
 	if len(all) == 0 && r.Topic != "" {
 		// Deliveries outlive their topic, so that a topic is missed only now.
@@ -142,8 +145,8 @@ func (o *Operator) ListDeliveries(ctx context.Context, r ListRequest) (DeliveryL
 // "subscription/message/generation" for exactly one. The subscription may be
 // the beginning of its UUID, alone or as topic:beginning, and the message the
 // beginning of an id, which is looked for among the latest MaxList deliveries
-// alone.
-func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, error) {
+// alone. Of the log, what ended before since is left out; zero for nothing.
+func (o *Operator) ShowDelivery(ctx context.Context, what string, since time.Time) ([]Delivery, error) {
 	parts := strings.Split(what, "/")
 	if len(parts) > 3 || slices.Contains(parts, "") {
 		return nil, push.Errorf(push.CodeInvalidParameter,
@@ -153,11 +156,11 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, e
 	if len(parts) > 1 {
 		subscription, message = parts[0], parts[1]
 	}
-	f := Filter{MessageID: message, Limit: MaxList}
+	f := Filter{MessageID: message, Limit: MaxList, Since: since}
 	if push.TopicOf(subscription) != "" {
 		f.Subscription = subscription
 	}
-	all, err := o.collect(ctx, f)
+	all, back, err := o.collect(ctx, f)
 	if err == nil && len(all) == 0 {
 		all, err = o.collectBeginning(ctx, f, subscription)
 	}
@@ -173,18 +176,24 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string) ([]Delivery, e
 	if len(found) == 0 {
 		return nil, push.Errorf(push.CodeNotFound, "Nothing is recorded of %q: "+
 			"its first attempt has not ended yet, its subscription is paused (`postino pause` lists those), "+
-			"%sit was never published here, or its record has expired", shorten(what), o.atOnce())
+			"%sit was never published here, or its record has expired", shorten(what), o.atOnce(back))
 	}
 	slices.SortStableFunc(found, func(a, b Delivery) int { return strings.Compare(a.Key, b.Key) })
 	return found, o.markPaused(ctx, found)
 }
 
-// atOnce is one more reason why a delivery is not known, where there is no log.
-func (o *Operator) atOnce() string {
-	if o.DeliveryLog != nil {
-		return ""
+// atOnce is one more reason why a delivery is not known, where the log has not all
+// or was read back to a time only.
+func (o *Operator) atOnce(back time.Time) string {
+	switch {
+	case o.DeliveryLog == nil:
+		return "its first attempt succeeded, which no log here tells, "
+	case !back.IsZero():
+		return "its first attempt succeeded before " + back.UTC().Format(time.RFC3339) + ", to where the log was read, "
+	case o.LogsSome:
+		return "its first attempt succeeded, of which the log has a share alone (HTTPSuccessFeedbackSampleRate), "
 	}
-	return "its first attempt succeeded, which no log here tells, "
+	return ""
 }
 
 // shortestBeginning is how much of a message id must be given: the part before
@@ -205,7 +214,7 @@ func (o *Operator) collectBeginning(ctx context.Context, f Filter, subscription 
 	if arn, err := o.subscriptionARN(ctx, subscription); err == nil {
 		f.Subscription = arn // if it names several or none that is left, all are looked through
 	}
-	if all, err = o.collect(ctx, f); err != nil {
+	if all, _, err = o.collect(ctx, f); err != nil {
 		return nil, err
 	}
 	latest := len(all)
@@ -244,15 +253,15 @@ func (o *Operator) markPaused(ctx context.Context, all []Delivery) error {
 	return nil
 }
 
-// collect reads the store, then adds what only the log knows.
-func (o *Operator) collect(ctx context.Context, f Filter) ([]Delivery, error) {
-	var all []Delivery
+// collect reads the store, then adds what only the log knows; back is as Logged
+// gives it.
+func (o *Operator) collect(ctx context.Context, f Filter) (all []Delivery, back time.Time, err error) {
 	stored := map[push.DeliveryKey]bool{}
 	for page := f; len(all) < f.Limit; {
 		page.Limit = f.Limit - len(all)
 		records, next, err := o.Deliveries.ListDeliveries(ctx, page)
 		if err != nil {
-			return nil, err
+			return nil, back, err
 		}
 		for _, d := range records {
 			stored[d.Key] = true
@@ -264,11 +273,11 @@ func (o *Operator) collect(ctx context.Context, f Filter) ([]Delivery, error) {
 		page.After = next
 	}
 	if o.DeliveryLog == nil || !wantsEnded(f.States) {
-		return all, nil
+		return all, back, nil
 	}
-	logged, err := o.DeliveryLog.Logged(ctx, f)
+	logged, back, err := o.DeliveryLog.Logged(ctx, f)
 	if err != nil {
-		return nil, err
+		return nil, back, err
 	}
 	for _, d := range logged {
 		if stored[d.Key] {
@@ -279,7 +288,7 @@ func (o *Operator) collect(ctx context.Context, f Filter) ([]Delivery, error) {
 		v.LogOnly = true
 		all = append(all, v)
 	}
-	return all, nil
+	return all, back, nil
 }
 
 func wantsEnded(states []push.State) bool {

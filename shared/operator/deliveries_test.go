@@ -96,7 +96,7 @@ func TestADeadDeliveryNamesItsQueueAsCommandsDo(t *testing.T) {
 		d := record(subA, "m1", "", push.Dead, 1)
 		d.Target = target
 		w.deliveries.records = []push.Delivery{d}
-		if got, err := w.ShowDelivery(t.Context(), "m1"); err != nil || got[0].Queue != want || got[0].Target != target {
+		if got, err := w.ShowDelivery(t.Context(), "m1", time.Time{}); err != nil || got[0].Queue != want || got[0].Target != target {
 			t.Errorf("%q: %+v, %v", target, got, err)
 		}
 	}
@@ -111,13 +111,13 @@ func TestAMessageIsFoundByTheBeginningOfItsIDAmongTheLatest(t *testing.T) {
 	}
 	w.deliveries.records = append(w.deliveries.records, record(subB, old, "", push.Finished, -2))
 	for _, what := range []string{recent[:8], old, "aaaa2222/" + recent[:13], "aaaa2222/" + old[:8]} {
-		if got, err := w.ShowDelivery(t.Context(), what); err != nil || len(got) != 1 {
+		if got, err := w.ShowDelivery(t.Context(), what, time.Time{}); err != nil || len(got) != 1 {
 			t.Errorf("%s: %d deliveries, %v", what, len(got), err)
 		}
 	}
-	_, err := w.ShowDelivery(t.Context(), old[:8])
+	_, err := w.ShowDelivery(t.Context(), old[:8], time.Time{})
 	refusal(t, err, push.CodeNotFound, `None of the latest 1000 deliveries is of a message whose id begins with "aaaaaaaa": give the whole id`)
-	_, err = w.ShowDelivery(t.Context(), recent[:7])
+	_, err = w.ShowDelivery(t.Context(), recent[:7], time.Time{})
 	refusal(t, err, push.CodeNotFound, "Nothing is recorded")
 }
 
@@ -185,7 +185,7 @@ func TestShowingAMessageGivesAllItsDeliveries(t *testing.T) {
 		subA + "/m1" + "/beef":  {subA + "/m1/beef"},
 		"aaaa1111-0000-4000/m2": {subA + "/m2"},
 	} {
-		got, err := w.ShowDelivery(t.Context(), what)
+		got, err := w.ShowDelivery(t.Context(), what, time.Time{})
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 			continue
@@ -199,11 +199,11 @@ func TestShowingAMessageGivesAllItsDeliveries(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"m9", "aaaa2/m2", "aaaa1/m1/feed"} {
-		_, err := w.ShowDelivery(t.Context(), what)
+		_, err := w.ShowDelivery(t.Context(), what, time.Time{})
 		refusal(t, err, push.CodeNotFound, "Nothing is recorded")
 	}
 	for _, what := range []string{"", "/", "a/b/c/d", "a//b", "a/"} {
-		_, err := w.ShowDelivery(t.Context(), what)
+		_, err := w.ShowDelivery(t.Context(), what, time.Time{})
 		refusal(t, err, push.CodeInvalidParameter, "is no delivery")
 	}
 }

@@ -60,13 +60,13 @@ func matches(q Filter, d push.Delivery) bool {
 // fakeLog is a delivery log in memory, newest first.
 type fakeLog []push.Delivery
 
-func (f fakeLog) Logged(_ context.Context, q Filter) (out []push.Delivery, err error) {
+func (f fakeLog) Logged(_ context.Context, q Filter) (out []push.Delivery, back time.Time, err error) {
 	for _, d := range f {
 		if matches(q, d) && len(out) < q.Limit {
 			out = append(out, d)
 		}
 	}
-	return out, nil
+	return out, back, nil
 }
 
 // fakeQueues keeps queues in memory, by ARN.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"postino/shared/access"
 	"postino/shared/pipeline"
@@ -73,7 +74,11 @@ func (h HTTP) route(r *http.Request) (any, error) {
 			State: q.Get("state"), Subscription: q.Get("subscription"), Topic: q.Get("topic"), Limit: limit,
 		})
 	case "GET deliveries/*":
-		return o.ShowDelivery(ctx, s[1])
+		since, err := instant(q.Get("since"))
+		if err != nil {
+			return nil, err
+		}
+		return o.ShowDelivery(ctx, s[1], since)
 	case "GET queues":
 		return o.ListQueues(ctx)
 	case "GET queues/*/messages":
@@ -132,6 +137,16 @@ func pattern(segments []string) string {
 		}
 	}
 	return strings.Join(p, "/")
+}
+
+func instant(s string) (t time.Time, err error) {
+	if s == "" {
+		return t, nil
+	}
+	if t, err = time.Parse(time.RFC3339, s); err != nil {
+		return t, push.Errorf(push.CodeInvalidParameter, "%q is no time: write it as 2006-01-02T15:04:05Z", shorten(s))
+	}
+	return t, nil
 }
 
 func number(s string) (int, error) {

@@ -68,8 +68,8 @@ func TestTheClientAnswersWhatTheVerbsAnswer(t *testing.T) {
 	list := ListRequest{State: "waiting", Subscription: "aaaa1", Topic: "orders", Limit: 7}
 	same("ListDeliveries", func(o *Operator) (any, error) { return o.ListDeliveries(ctx, list) },
 		func() (any, error) { return c.ListDeliveries(ctx, list) })
-	same("ShowDelivery", func(o *Operator) (any, error) { return o.ShowDelivery(ctx, subA+"/m1/beef") },
-		func() (any, error) { return c.ShowDelivery(ctx, subA+"/m1/beef") })
+	same("ShowDelivery", func(o *Operator) (any, error) { return o.ShowDelivery(ctx, subA+"/m1/beef", time.Time{}) },
+		func() (any, error) { return c.ShowDelivery(ctx, subA+"/m1/beef", time.Time{}) })
 	same("ListQueues", func(o *Operator) (any, error) { return o.ListQueues(ctx) },
 		func() (any, error) { return c.ListQueues(ctx) })
 	queue := "arn:aws:sqs:eu-west-1:111122223333:dlq"
@@ -96,7 +96,7 @@ func TestTheClientAnswersWhatTheVerbsAnswer(t *testing.T) {
 
 func TestRefusalsReachTheClientWithCodeAndText(t *testing.T) {
 	c := serve(t, newWorld())
-	_, err := c.ShowDelivery(t.Context(), "m9")
+	_, err := c.ShowDelivery(t.Context(), "m9", time.Time{})
 	refusal(t, err, push.CodeNotFound, `Nothing is recorded of "m9"`)
 	_, err = c.ListDeliveries(t.Context(), ListRequest{Limit: 1001})
 	refusal(t, err, push.CodeInvalidParameter, "must be 1 to 1000")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,7 +31,7 @@ func TestALocalClientAnswersWhatTheVerbsAnswer(t *testing.T) {
 	if s, err := c.Pause(t.Context(), subA); err != nil || !s.Paused || !w.directory.subs[0].Paused {
 		t.Errorf("got %+v and error %v", s, err)
 	}
-	_, err = c.ShowDelivery(t.Context(), "m9")
+	_, err = c.ShowDelivery(t.Context(), "m9", time.Time{})
 	refusal(t, err, push.CodeNotFound, `Nothing is recorded of "m9"`)
 }
 

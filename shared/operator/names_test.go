@@ -21,12 +21,12 @@ func TestSubscriptionsAreTakenTheWayTablesShowThem(t *testing.T) {
 	if got, err := w.ListDeliveries(t.Context(), ListRequest{Subscription: "orders:aaaa2"}); err != nil || len(got.Deliveries) != 1 || got.Deliveries[0].Subscription != subB {
 		t.Errorf("ListDeliveries gave %+v and error %v", got, err)
 	}
-	if got, err := w.ShowDelivery(t.Context(), "orders:aaaa1111/m1"); err != nil || len(got) != 1 || got[0].Subscription != subA {
+	if got, err := w.ShowDelivery(t.Context(), "orders:aaaa1111/m1", time.Time{}); err != nil || len(got) != 1 || got[0].Subscription != subA {
 		t.Errorf("ShowDelivery gave %+v and error %v", got, err)
 	}
 	_, err := w.Pause(t.Context(), "rders:aaaa1111")
 	refusal(t, err, push.CodeNotFound, "There is no subscription")
-	_, err = w.ShowDelivery(t.Context(), "other:aaaa1111/m1")
+	_, err = w.ShowDelivery(t.Context(), "other:aaaa1111/m1", time.Time{})
 	refusal(t, err, push.CodeNotFound, "Nothing is recorded")
 	for _, which := range []string{":aaaa", "a:b:c"} {
 		_, err = w.Pause(t.Context(), which)
@@ -74,7 +74,7 @@ func TestPausedSubscriptionsAndTheirDeliveriesAreShown(t *testing.T) {
 			t.Errorf("%s of %s: paused is %v", d.MessageID, d.Subscription, d.Paused)
 		}
 	}
-	if shown, err := c.ShowDelivery(t.Context(), "aaaa1/m1"); err != nil || !shown[0].Paused {
+	if shown, err := c.ShowDelivery(t.Context(), "aaaa1/m1", time.Time{}); err != nil || !shown[0].Paused {
 		t.Errorf("got %+v and error %v", shown, err)
 	}
 }
@@ -84,12 +84,12 @@ func TestEightCharactersOfAMessageIDAreEnough(t *testing.T) {
 	w.deliveries.records = []push.Delivery{
 		record(subA, "11112222-a", "", push.Finished, 3), record(subA, "33334444-a", "", push.Finished, 2), record(subB, "33334444-b", "", push.Finished, 1),
 	}
-	if got, err := w.ShowDelivery(t.Context(), "11112222"); err != nil || len(got) != 1 || got[0].MessageID != "11112222-a" {
+	if got, err := w.ShowDelivery(t.Context(), "11112222", time.Time{}); err != nil || len(got) != 1 || got[0].MessageID != "11112222-a" {
 		t.Errorf("got %+v and error %v", got, err)
 	}
-	_, err := w.ShowDelivery(t.Context(), "1111222")
+	_, err := w.ShowDelivery(t.Context(), "1111222", time.Time{})
 	refusal(t, err, push.CodeNotFound, "Nothing is recorded")
-	_, err = w.ShowDelivery(t.Context(), "33334444")
+	_, err = w.ShowDelivery(t.Context(), "33334444", time.Time{})
 	refusal(t, err, push.CodeInvalidParameter, "More than one message")
 }
 

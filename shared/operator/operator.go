@@ -17,9 +17,12 @@ type Operator struct {
 	// DeliveryLog may be nil: then only deliveries that failed at least once are
 	// shown.
 	DeliveryLog Log
-	Queues      Queues
-	Directory   Directory
-	Keys        Keys
+	// LogsSome: the log has a share of the deliveries that succeed at once, so that
+	// nothing follows of what it does not have.
+	LogsSome  bool
+	Queues    Queues
+	Directory Directory
+	Keys      Keys
 
 	// Redriver sends dead letters again.
 	Redriver Redriver

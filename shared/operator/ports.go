@@ -19,6 +19,9 @@ type Filter struct {
 	Limit int
 	// After is a previous page's next, "" for the first page.
 	After string
+	// Since lets the log, which only ends are in, look no further back than to it;
+	// zero for all of the log.
+	Since time.Time
 }
 
 // Deliveries reads retry state: what has failed at least once.
@@ -33,8 +36,9 @@ type Deliveries interface {
 // attempt are found and nowhere else.
 type Log interface {
 	// Logged gives ended deliveries that match, newest first, at most f.Limit.
-	// After is ignored: the log has one page.
-	Logged(ctx context.Context, f Filter) ([]push.Delivery, error)
+	// After is ignored: the log has one page. back is how far back a log was read
+	// that is too large, zero for all of it.
+	Logged(ctx context.Context, f Filter) (found []push.Delivery, back time.Time, err error)
 }
 
 // QueueInfo is a queue at a glance.

@@ -19,8 +19,8 @@ type TestMessage struct {
 	Endpoint     string `json:"endpoint"`
 	// Paused: the message waits until the subscription is resumed.
 	Paused bool `json:"paused"`
-	// Unlogged: an attempt that succeeds at once will be found in no log that can be
-	// read here; ShowDelivery tells failures alone.
+	// Unlogged: an attempt that succeeds at once may be found in no log that can be
+	// read here; ShowDelivery is sure to tell failures alone.
 	Unlogged bool `json:"unlogged,omitempty"`
 }
 
@@ -62,7 +62,7 @@ func (o *Operator) SendTest(ctx context.Context, which string) (TestMessage, err
 	if len(errs) == 1 && errs[0] != nil {
 		return TestMessage{}, fmt.Errorf("the test message could not be queued: %w", errs[0])
 	}
-	return TestMessage{MessageID: id, Subscription: sub.ARN, Endpoint: sub.SafeEndpoint(), Paused: sub.Paused, Unlogged: o.DeliveryLog == nil}, nil
+	return TestMessage{MessageID: id, Subscription: sub.ARN, Endpoint: sub.SafeEndpoint(), Paused: sub.Paused, Unlogged: o.DeliveryLog == nil || o.LogsSome}, nil
 }
 
 // newID makes a random UUID of r's bytes.

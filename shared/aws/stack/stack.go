@@ -1,6 +1,5 @@
 // Package stack opens the adapters of AWS together, for the functions and for an
-// operator's own machine, and finds what a deployed CloudFormation stack is made
-// of (Find).
+// operator's own machine.
 package stack
 
 import (

@@ -36,7 +36,7 @@ func redriveTo(queue string) string {
 // show gives what the operator sees of the one delivery of a message.
 func (s *server) show(id string) operator.Delivery {
 	s.t.Helper()
-	all := must[[]operator.Delivery](s.t)(s.operator.ShowDelivery(s.t.Context(), id))
+	all := must[[]operator.Delivery](s.t)(s.operator.ShowDelivery(s.t.Context(), id, time.Time{}))
 	if len(all) != 1 {
 		s.t.Fatalf("%d deliveries of message %s", len(all), id)
 	}

@@ -13,13 +13,13 @@ import (
 // deliveryLog shows the delivery log to the operator.
 type deliveryLog struct{ dir string }
 
-func (l deliveryLog) Logged(_ context.Context, f operator.Filter) ([]push.Delivery, error) {
+func (l deliveryLog) Logged(_ context.Context, f operator.Filter) ([]push.Delivery, time.Time, error) {
 	records, err := telemetry.ReadDeliveryLog(l.dir, telemetry.DeliveryFilter{Subscription: f.Subscription, TopicARN: f.TopicARN, MessageID: f.MessageID, States: f.States}, f.Limit)
 	out := make([]push.Delivery, len(records))
 	for i, r := range records {
 		out[i] = r.AsDelivery()
 	}
-	return out, err
+	return out, time.Time{}, err
 }
 
 // gauges are what a scrape of the metrics asks.

@@ -1,4 +1,4 @@
-package stack_test
+package deployed_test
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 
 	"postino/shared/aws/awscall"
 	"postino/shared/aws/awstest"
-	"postino/shared/aws/stack"
+	"postino/shared/aws/deployed"
 	"postino/shared/pipeline"
 	"postino/shared/push"
 )
@@ -54,7 +54,7 @@ func TestAStackSaysWhereItsThingsAre(t *testing.T) {
 	env := func(name string) string {
 		return map[string]string{"POSTINO_MAX_REDRIVES": "7", "POSTINO_REGION": "us-west-2", "POSTINO_TABLE": "another", "POSTINO_EVENT_TOPIC_ARN": "nonsense"}[name]
 	}
-	got, err := stack.Find(t.Context(), stub.Config(t), "s", env)
+	got, err := deployed.Find(t.Context(), stub.Config(t), "s", env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestAStackThatIsNotThereOrNotOursIsNamed(t *testing.T) {
 					return c.status, c.answer, nil
 				})
 				start := time.Now()
-				_, err := stack.Find(t.Context(), stub.Config(t), "s", none)
+				_, err := deployed.Find(t.Context(), stub.Config(t), "s", none)
 				if err == nil || time.Since(start) > 10*time.Second {
 					t.Fatalf("got %v after %v", err, time.Since(start))
 				}
@@ -123,7 +123,7 @@ func TestALookForAStackEndsInTime(t *testing.T) {
 		c := awstest.Stub(nil).Config(t)
 		c.HTTPClient = hanging{}
 		start := time.Now()
-		_, err := stack.Find(t.Context(), c, "s", none)
+		_, err := deployed.Find(t.Context(), c, "s", none)
 		if took := time.Since(start); took > 10*time.Second || !strings.Contains(awscall.Tell(err), "CloudFormation does not answer in time") {
 			t.Errorf("%v after %v", err, took)
 		}
@@ -146,7 +146,7 @@ func TestTheTemplateHasEveryOutput(t *testing.T) {
 	// topic of events, which there need not be.
 	for name := range outputs {
 		stub := awstest.Stub(func(string, []byte) (int, string, error) { return 200, answer(name), nil })
-		if _, err := stack.Find(t.Context(), stub.Config(t), "s", none); (err == nil) != (name == "EndpointUrl" || name == "EventTopicArn") {
+		if _, err := deployed.Find(t.Context(), stub.Config(t), "s", none); (err == nil) != (name == "EndpointUrl" || name == "EventTopicArn") {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}

@@ -1,4 +1,7 @@
-package stack
+// Package deployed finds a CloudFormation stack of Postino's and lets an operator
+// look into it from his own machine. It is apart from package stack, since the
+// functions need none of it.
+package deployed
 
 import (
 	"context"
@@ -17,12 +20,14 @@ import (
 	"postino/shared/push"
 )
 
-// Deployed is a stack as its outputs describe it.
-type Deployed struct {
+// Stack is a stack as its outputs describe it.
+type Stack struct {
 	// Name is the stack's, or its ARN, as it was asked for.
 	Name string
 	// Endpoint is the front door's URL, what AWS_ENDPOINT_URL_SNS is set to.
 	Endpoint string
+	// LogGroup is the deliver function's, "" where the stack does not say.
+	LogGroup string
 	// Config is what its functions are told, as far as its outputs say it.
 	Config config.Config
 }
@@ -52,16 +57,16 @@ var own = []string{"POSTINO_MAX_REDRIVES", "POSTINO_INLINE_FANOUT"}
 // Find asks CloudFormation what the stack of that name or ARN consists of, with
 // the permission cloudformation:DescribeStacks. The variables of one's own are
 // read through getenv. Its errors are one sentence that says what to do.
-func Find(ctx context.Context, settings aws.Config, name string, getenv func(string) string) (Deployed, error) {
+func Find(ctx context.Context, settings aws.Config, name string, getenv func(string) string) (Stack, error) {
 	call, cancel := awscall.Bound(ctx, findLimit)
 	defer cancel()
 	out, err := cloudformation.NewFromConfig(settings).DescribeStacks(call, &cloudformation.DescribeStacksInput{StackName: &name})
 	switch {
 	case missing(err), err == nil && len(out.Stacks) == 0:
-		return Deployed{}, push.Errorf(push.CodeNotFound, "There is no stack %q in the region %s of this account: check its name, AWS_REGION and AWS_PROFILE", name, settings.Region)
+		return Stack{}, push.Errorf(push.CodeNotFound, "There is no stack %q in the region %s of this account: check its name, AWS_REGION and AWS_PROFILE", name, settings.Region)
 	case err != nil:
 		why := awscall.Call{Service: "CloudFormation", Action: "cloudformation:DescribeStacks", Resource: "the stack " + name}
-		return Deployed{}, why.Explain(ctx, err)
+		return Stack{}, why.Explain(ctx, err)
 	}
 	return describe(out.Stacks[0], name, getenv)
 }
@@ -75,10 +80,10 @@ func missing(err error) bool {
 
 // describe reads region and account from the stack's ARN and the rest from its
 // outputs.
-func describe(s types.Stack, name string, getenv func(string) string) (Deployed, error) {
+func describe(s types.Stack, name string, getenv func(string) string) (Stack, error) {
 	id, err := push.ParseARN(aws.ToString(s.StackId))
 	if err != nil {
-		return Deployed{}, fmt.Errorf("CloudFormation gives the stack %s no ARN: %w", name, err)
+		return Stack{}, fmt.Errorf("CloudFormation gives the stack %s no ARN: %w", name, err)
 	}
 	known := map[string]string{}
 	for _, o := range s.Outputs {
@@ -88,7 +93,7 @@ func describe(s types.Stack, name string, getenv func(string) string) (Deployed,
 	for output, variable := range outputs {
 		v := known[output]
 		if v == "" {
-			return Deployed{}, push.Errorf(push.CodeInvalidParameter, "The stack %s in %s (%s) has no output %s: it is not one of Postino's, or its deployment has not ended well; deploy template.yaml",
+			return Stack{}, push.Errorf(push.CodeInvalidParameter, "The stack %s in %s (%s) has no output %s: it is not one of Postino's, or its deployment has not ended well; deploy template.yaml",
 				name, id.Region, s.StackStatus, output)
 		}
 		if strings.HasSuffix(output, "QueueUrl") {
@@ -104,5 +109,5 @@ func describe(s types.Stack, name string, getenv func(string) string) (Deployed,
 		values[variable] = getenv(variable)
 	}
 	c, err := config.Load(func(variable string) string { return values[variable] })
-	return Deployed{Name: name, Endpoint: known["EndpointUrl"], Config: c}, err
+	return Stack{Name: name, Endpoint: known["EndpointUrl"], LogGroup: known["DeliverLogGroupName"], Config: c}, err
 }
