@@ -11,7 +11,11 @@ import (
 	"testing"
 	"time"
 
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+
 	"postino/shared/operator"
+	"postino/shared/push"
 )
 
 // letters waits until a queue holds the letters of the messages, and gives the
@@ -110,6 +114,34 @@ func TestTheCommandLineSendsAllOfASubscribersOwnQueueAgain(t *testing.T) {
 		e.next()
 	}
 	s.eventually("the queue is empty", func() bool { return strings.Contains(s.does([]string{"dlq", "list", name}), "No messages") })
+}
+
+func TestTheCommandLineSendsFailedJobsAgain(t *testing.T) {
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	job := push.Job{Kind: push.Notification, Subscription: s.subscribe(topic, e, nil), Attempt: 1, Phase: "initial",
+		Message: push.Message{ID: uuid.NewString(), TopicARN: topic, Body: "stumbled", Timestamp: time.Now().UTC().Truncate(time.Millisecond)}}
+	s.send("FailedJobsQueueUrl", job.Encode())
+	garbage := "garbage " + uuid.NewString()
+	s.send("FailedJobsQueueUrl", garbage)
+	var ids []string
+	s.eventually("both are there", func() bool {
+		ids = nil
+		for _, d := range answers[operator.DeadLetterPage](s, "dlq", "list", "FailedJobsQueue", "--limit", "1000").DeadLetters {
+			if d.Job != nil && d.Job.MessageID == job.Message.ID || d.Bytes == len(garbage) {
+				ids = append(ids, d.ID)
+			}
+		}
+		return len(ids) == 2
+	})
+	got := s.postino(nil, append([]string{"dlq", "redrive", "FailedJobsQueue"}, ids...)...)
+	if got.code != 1 || !strings.Contains(got.out, " stays: ") || !strings.Contains(got.out, "Sent 1 message again.") {
+		t.Errorf("redriven: %+v", got)
+	}
+	if p := e.next(); p.MessageId != job.Message.ID {
+		t.Errorf("sent again was %s", p.body)
+	}
+	s.takeFrom(s.output("FailedJobsQueueUrl"), func(m sqstypes.Message) bool { return *m.Body == garbage })
 }
 
 func TestTheCommandLineTellsWhichQueuesItCannotLookInto(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,8 @@ type ran struct {
 	out, err string
 }
 
-// postino asks the deployed stack, with variables besides this process's own.
+// postino asks the deployed stack as an operator, with variables besides this
+// process's own.
 func (s *stack) postino(variables []string, args ...string) ran {
 	s.t.Helper()
 	name, err := binary()
@@ -47,7 +49,7 @@ func (s *stack) postino(variables []string, args ...string) ran {
 	}
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(s.t.Context(), name, args...)
-	cmd.Env = append(append(os.Environ(), "POSTINO_STACK="+s.name), variables...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"POSTINO_STACK=" + s.name}, s.asOperator(), variables)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
@@ -188,34 +190,34 @@ func TestTheCommandLineReadsTheLogForWhatSucceededAtOnce(t *testing.T) {
 func TestTheCommandLinePointsSNSClientsAtTheStack(t *testing.T) {
 	t.Parallel()
 	s := deployed(t)
-	got := s.postino([]string{"AWS_SECRET_ACCESS_KEY=hunter2", "AWS_SESSION_TOKEN=hunter3"}, "env")
+	got := s.postino(nil, "env")
 	if got.code != 0 || !strings.Contains(got.out, "export AWS_ENDPOINT_URL_SNS='"+s.output("EndpointUrl")+"'\n") ||
 		!strings.Contains(got.out, "export AWS_REGION='us-east-1'\n") || !strings.Contains(got.out, "keys add --stack "+s.name) {
 		t.Errorf("env: %+v", got)
 	}
-	if strings.Contains(got.out, "hunter") || strings.Contains(got.out, "ACCESS_KEY_ID") {
-		t.Errorf("env prints credentials: %s", got.out)
+	for _, v := range s.asOperator() {
+		if name, value, _ := strings.Cut(v, "="); strings.Contains(got.out, name) || strings.Contains(got.out, value) {
+			t.Errorf("env prints credentials: %s", got.out)
+		}
 	}
 }
 
 func TestTheCommandLineTellsWhyItCannot(t *testing.T) {
 	t.Parallel()
 	s := deployed(t)
-	s.fails(`There is no stack "it-nowhere" in the region us-east-1`, "deliveries", "list", "--stack", "it-nowhere")
+	s.fails("The permission cloudformation:DescribeStacks on the stack it-nowhere is missing", "deliveries", "list", "--stack", "it-nowhere")
 	for name, c := range map[string]struct {
-		variables []string
-		says      string
+		variables, flags []string
+		says             string
 	}{
-		"nobody answers": {[]string{"AWS_ENDPOINT_URL=http://127.0.0.1:1"}, "cannot be reached: check AWS_ENDPOINT_URL"},
-		"no such table":  {nil, "the table it-nowhere (POSTINO_TABLE) does not exist"},
-		"two targets":    {[]string{"POSTINO_DATA=./data"}, "are both set"},
+		"no such stack":  {asMyself(), []string{"--stack", "it-nowhere"}, `There is no stack "it-nowhere" in the region us-east-1`},
+		"nobody answers": {[]string{"AWS_ENDPOINT_URL=http://127.0.0.1:1"}, nil, "cannot be reached: check AWS_ENDPOINT_URL"},
+		"no such table":  {asMyself(), []string{"--table", "it-nowhere"}, "the table it-nowhere (POSTINO_TABLE) does not exist"},
+		"another's keys": {[]string{"AWS_SESSION_TOKEN=nobody's"}, nil, "are not accepted"},
+		"two targets":    {[]string{"POSTINO_DATA=./data"}, nil, "are both set"},
 	} {
-		args := []string{"deliveries", "list"}
-		if c.variables == nil {
-			args = append(args, "--table", "it-nowhere")
-		}
 		start := time.Now()
-		got := s.postino(c.variables, args...)
+		got := s.postino(c.variables, append([]string{"deliveries", "list"}, c.flags...)...)
 		if took := time.Since(start); got.code != 1 || strings.Count(got.err, "\n") != 1 || !strings.Contains(strings.ToLower(got.err), strings.ToLower(c.says)) || took > 10*time.Second {
 			t.Errorf("%s: %+v after %v", name, got, took)
 		}
