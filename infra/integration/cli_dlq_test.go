@@ -76,7 +76,7 @@ func TestTheCommandLineShowsDeadLettersAndSendsThemAgain(t *testing.T) {
 func TestTheCommandLineSendsAllOfASubscribersOwnQueueAgain(t *testing.T) {
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
-	_, arn := s.queue()
+	_, arn := s.queue("it")
 	name := arn[strings.LastIndexByte(arn, ':')+1:]
 	attributes := policy(0, 1)
 	maps.Copy(attributes, map[string]string{"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q}`, arn)})
