@@ -54,7 +54,7 @@ func TestADeliveryIsTracedCountedAndRecorded(t *testing.T) {
 	batch := s.logged("deliver", began, func(l map[string]any) bool {
 		return l["msg"] == "batch" && l["lane"] == "retry" && l["delivered"] == 1.0
 	})
-	if batch["records"] != 1.0 || batch["requestId"] == "" || !strings.Contains(batch["function"].(string), "DeliverFunction") || batch["remaining"].(float64) <= 0 {
+	if batch["records"].(float64) < 1 || batch["requestId"] == "" || !strings.Contains(batch["function"].(string), "DeliverFunction") || batch["remaining"].(float64) <= 0 {
 		t.Errorf("the batch's line is %v", batch)
 	}
 	metrics := s.logged("deliver", began, func(l map[string]any) bool { return l["_aws"] != nil && l["Retried"] != nil })
