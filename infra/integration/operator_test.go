@@ -89,6 +89,6 @@ func (s *stack) documented() string {
 		url := s.output(output)
 		names = append(names, `"`+word+`"`, `"arn:aws:sqs:`+region+":"+account+":"+url[strings.LastIndexByte(url, '/')+1:]+`"`)
 	}
-	names = append(names, "REGION", region, "ACCOUNT", account, "STACK", s.name, "TABLE", s.output("TableName"))
+	names = append(names, "REGION", region, "ACCOUNT", account, "STACK", s.name, "KEYS_KMS_KEY", s.output("KeysKmsKeyArn"), "TABLE", s.output("TableName"))
 	return strings.NewReplacer(names...).Replace(policy)
 }
