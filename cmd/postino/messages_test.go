@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,6 +103,19 @@ func TestATestIsWaitedForAndItsFailureFails(t *testing.T) {
 	if got := postino(t, "", nil, "send-test", "aaaa", "--wait", "1ms", "--data", dir); got.code != exitFailure ||
 		!strings.Contains(got.err, "no attempt has ended within 1ms: `postino deliveries show "+message+" --data DIR` tells later") {
 		t.Errorf("out of patience: %+v", got)
+	}
+	slow := server(t, map[string]any{
+		"POST subscriptions/aaaa/send-test": sent,
+		"GET deliveries/" + url.PathEscape(subA+"/"+message): http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-r.Context().Done():
+			case <-time.After(100 * time.Millisecond):
+				_ = json.NewEncoder(w).Encode(deliveries()[3:4])
+			}
+		}),
+	})
+	if got := postino(t, "", nil, "send-test", "aaaa", "--wait", "1ms", "--data", slow); got.code != exitOK || got.err != "" {
+		t.Errorf("a question under way when the wait is over: %+v", got)
 	}
 	sent.Paused = true
 	dir, asked = answeringThirdTime(t, sent, operator.Delivery{})

@@ -84,6 +84,9 @@ func (e *unendedError) Error() string {
 const (
 	pollFirst = 100 * time.Millisecond
 	pollLast  = time.Second
+	// answerGrace lets the last question be answered. A deadline of its own would
+	// cut it short, and its store would seem not to answer.
+	answerGrace = 15 * time.Second
 )
 
 // clocksDiffer is more than this machine's clock is ahead of the server's.
@@ -91,7 +94,8 @@ const clocksDiffer = 5 * time.Minute
 
 // await asks until an attempt has ended; an *unendedError says that none has.
 func (c *SendTestCmd) await(ctx context.Context, server *operator.Client, sent operator.TestMessage, since time.Time) (operator.Delivery, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Wait, &unendedError{c.Wait, sent.MessageID})
+	over := time.After(c.Wait)
+	ctx, cancel := context.WithTimeout(ctx, c.Wait+answerGrace)
 	defer cancel()
 	var last *operator.Delivery
 	for every := pollFirst; ; every = min(every*5/4, pollLast) {
@@ -102,15 +106,17 @@ func (c *SendTestCmd) await(ctx context.Context, server *operator.Client, sent o
 			if last = &found[0]; last.State != operator.Waiting || !last.NextAt.IsZero() {
 				return *last, nil
 			}
-		case err != nil && !push.IsNotFound(err) && ctx.Err() == nil:
+		case err != nil && !push.IsNotFound(err):
 			return operator.Delivery{}, err
 		}
 		select {
 		case <-ctx.Done():
+			return operator.Delivery{}, ctx.Err()
+		case <-over:
 			if last != nil {
 				return *last, nil
 			}
-			return operator.Delivery{}, context.Cause(ctx)
+			return operator.Delivery{}, &unendedError{c.Wait, sent.MessageID}
 		case <-time.After(every):
 		}
 	}

@@ -95,7 +95,7 @@ func TestTheCommandLineShowsDeliveries(t *testing.T) {
 	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
-	subscription := s.subscribe(topic, e, policy(3, 2))
+	subscription := s.subscribe(topic, e, policy(3, 4))
 	e.answer(http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusOK)
 	name := topic[strings.LastIndexByte(topic, ':')+1:]
 

@@ -4,13 +4,16 @@ package integration
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 
@@ -75,7 +78,7 @@ func TestEveryEventFixtureDoesWhatItIsAnExampleOf(t *testing.T) {
 	} {
 		known[c.name] = true
 		kind, _, _ := strings.Cut(c.name, "-")
-		body, _ := s.invoke(strings.ToUpper(kind[:1])+kind[1:], s.localized(fixture(t, c.name)))
+		body, _ := s.invoke(strings.ToUpper(kind[:1])+kind[1:], s.signed(s.localized(fixture(t, c.name))))
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, body); err != nil {
 			t.Fatalf("%s: %v in %s", c.name, err, body)
@@ -121,4 +124,37 @@ func (s *stack) localized(raw []byte) []byte {
 	})
 	raw = fixtureDue.ReplaceAll(raw, []byte(`\"notBefore\":1`))
 	return bytes.ReplaceAll(raw, []byte(fixtureMessage), []byte(uuid.NewString()))
+}
+
+// signed signs a Function URL's POST anew: a signature is good for a quarter of an
+// hour, and for the stack's own key.
+func (s *stack) signed(raw []byte) []byte {
+	s.t.Helper()
+	var e events.LambdaFunctionURLRequest
+	if json.Unmarshal(raw, &e) != nil || e.RequestContext.HTTP.Method != http.MethodPost {
+		return raw
+	}
+	body := e.Body
+	if e.IsBase64Encoded {
+		b, err := base64.StdEncoding.DecodeString(body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		body = string(b)
+	}
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "https://"+e.Headers["host"]+e.RawPath, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, name := range []string{"content-type", "amz-sdk-invocation-id"} {
+		r.Header.Set(name, e.Headers[name])
+	}
+	s.sign(r, body, time.Now(), s.key())
+	for _, name := range []string{"authorization", "x-amz-date"} {
+		e.Headers[name] = r.Header.Get(name)
+	}
+	if raw, err = json.Marshal(e); err != nil {
+		s.t.Fatal(err)
+	}
+	return raw
 }

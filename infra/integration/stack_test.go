@@ -122,8 +122,21 @@ func (s *stack) client(options ...func(*sns.Options)) *sns.Client {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	at := func(o *sns.Options) { o.BaseEndpoint = aws.String(s.output("EndpointUrl")) }
+	at := func(o *sns.Options) {
+		o.BaseEndpoint = aws.String(s.output("EndpointUrl"))
+		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return s.key(), nil })
+	}
 	return sns.NewFromConfig(c, append([]func(*sns.Options){at}, options...)...)
+}
+
+// key is the stack's own that SNS calls are signed with. Copies have the same one.
+func (s *stack) key() aws.Credentials {
+	s.t.Helper()
+	k := aws.Credentials{AccessKeyID: os.Getenv("POSTINO_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("POSTINO_SECRET_ACCESS_KEY")}
+	if k.AccessKeyID == "" || k.SecretAccessKey == "" {
+		s.t.Fatal("POSTINO_ACCESS_KEY_ID and POSTINO_SECRET_ACCESS_KEY are not set: infra/local/sam.sh env prints them, or postino keys add --stack")
+	}
+	return k
 }
 
 func (s *stack) describe() {
@@ -162,7 +175,7 @@ func own(t *testing.T, parameters map[string]string) *stack {
 	}
 	name := model.name + "-" + uuid.NewString()[:8]
 	// Rules match the events of a bus that all stacks share.
-	values := merged(model.parameters, map[string]string{"EventPattern": ""}, parameters, map[string]string{"PublicURL": ""})
+	values := merged(model.parameters, map[string]string{"EventPattern": "", "KeysKmsKeyArn": model.output("KeysKmsKeyArn")}, parameters, map[string]string{"PublicURL": ""})
 	if _, err := model.cloudformation.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name,
 		TemplateBody: template.TemplateBody, Parameters: parametersOf(values), Capabilities: capabilities}); err != nil {
 		t.Fatal(err)
@@ -174,6 +187,13 @@ func own(t *testing.T, parameters map[string]string) *stack {
 		t.Fatal(err)
 	}
 	s := find(t, name)
+	k, err := model.store().Key(t.Context(), s.key().AccessKeyID)
+	if err == nil {
+		_, err = s.store().CreateKey(t.Context(), k)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	// Where this machine cannot reach Function URLs by their own names, the model
 	// has a public URL with the function's id in it.
 	if at := model.output("EndpointUrl"); at != model.output("FunctionUrl") {
