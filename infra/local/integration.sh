@@ -23,7 +23,11 @@ step "the deployment" infra/local/sam.sh up "$port" >"$environment"
 # shellcheck source=/dev/null
 . "$environment"
 rm -f "$environment"
+# The second deploys another stack beside the first, whose tests mostly wait.
+begin "the deployment test" "$go" test -count=1 -timeout 15m -tags integration ./infra/deploytest/
+deployment=$begun
 step "the integration test" "$go" test -count=1 -timeout 15m -tags integration ./infra/integration/
+ended "$deployment" || { echo "the deployment test failed" >&2; exit 1; }
 POSTINO_CALLS=$(infra/local/ministack.sh calls "$port")
 export POSTINO_CALLS
 step "the comparison of permissions" "$go" test -count=1 -tags integration ./infra/permissions/

@@ -1,0 +1,168 @@
+//go:build integration
+
+package deploytest
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/uuid"
+
+	"postino/shared/aws/awscall"
+)
+
+// environment is a shell's that is set to the emulator, with changes; empty values
+// are unset. HOME has no settings of AWS's.
+func environment(t *testing.T, change map[string]string) (list []string) {
+	t.Helper()
+	if os.Getenv("AWS_ENDPOINT_URL") == "" {
+		t.Fatal("AWS_ENDPOINT_URL is not set: run make integration, or infra/local/sam.sh up")
+	}
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := strings.Fields(string(cache))
+	all := map[string]string{"PATH": os.Getenv("PATH"), "HOME": t.TempDir(), "GOCACHE": paths[0], "GOMODCACHE": paths[1], "GOPATH": paths[2],
+		"GOPROXY": os.Getenv("GOPROXY"), "GOFLAGS": os.Getenv("GOFLAGS"), "AWS_EC2_METADATA_DISABLED": "true", "AWS_ENDPOINT_URL": os.Getenv("AWS_ENDPOINT_URL"),
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "REGION": "us-east-1"}
+	maps.Copy(all, change)
+	for name, value := range all {
+		if value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
+}
+
+// deploy runs make deploy's script and gives all that it says.
+func deploy(t *testing.T, change map[string]string) (said string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "../deploy.sh")
+	cmd.Env = environment(t, change)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestDeployMakesAStackOfItsOwnWithAFirstKeyAndItCanBeDeleted(t *testing.T) {
+	stack := "it-" + uuid.NewString()[:8]
+	arch := map[string]string{"arm64": "arm64"}[runtime.GOARCH] // the emulator runs functions on this machine
+	if arch == "" {
+		arch = "x86_64"
+	}
+	const key = "export AWS_ACCESS_KEY_ID="
+	run := func(parameters string) string {
+		t.Helper()
+		said, err := deploy(t, map[string]string{"STACK": stack, "PARAMETERS": "Arch=" + arch + " " + parameters})
+		if err != nil || !strings.Contains(said, "Postino is deployed.") {
+			t.Fatalf("%v: %s", err, said)
+		}
+		return said
+	}
+	if said := run(`AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms EventTopicArn=arn:aws:sns:us-east-1:000000000000:orders EventPattern='{"source": ["a b"]}'`); strings.Count(said, key) != 1 {
+		t.Errorf("the first key is not printed: %s", said)
+	}
+	s := find(t, stack)
+	if !s.protected() {
+		t.Error("the table may be deleted by mistake")
+	}
+	if said := run("ProtectTable=false"); strings.Contains(said, key) {
+		t.Errorf("another key is made: %s", said)
+	}
+	if s.protected() {
+		t.Error("ProtectTable=false leaves the table protected")
+	}
+	if kinds := s.resources(); kinds["AWS::CloudWatch::Alarm"] != 3 || kinds["AWS::Events::Rule"] != 1 {
+		t.Errorf("an update without them takes parameters back: %v", kinds)
+	}
+
+	cmd := exec.CommandContext(t.Context(), "../../.cache/sam/bin/sam", "delete", "--stack-name", stack, "--region", "us-east-1", "--no-prompts")
+	cmd.Env = environment(t, map[string]string{"SAM_CLI_TELEMETRY": "0"})
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	s.gone()
+}
+
+// deployed is a stack, looked at.
+type deployed struct {
+	t      *testing.T
+	stack  string
+	config aws.Config
+	table  string
+	queues []string
+}
+
+func find(t *testing.T, stack string) *deployed {
+	t.Helper()
+	c, err := awscall.Load(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &deployed{t: t, stack: stack, config: c}
+	out, err := cloudformation.NewFromConfig(c).DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &stack})
+	if err != nil || len(out.Stacks) != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for _, o := range out.Stacks[0].Outputs {
+		switch {
+		case *o.OutputKey == "TableName":
+			d.table = *o.OutputValue
+		case strings.HasSuffix(*o.OutputKey, "QueueUrl"):
+			d.queues = append(d.queues, filepath.Base(*o.OutputValue))
+		}
+	}
+	if d.table == "" || len(d.queues) != 5 {
+		t.Fatalf("the table %q and the queues %q", d.table, d.queues)
+	}
+	return d
+}
+
+func (d *deployed) protected() bool {
+	d.t.Helper()
+	out, err := dynamodb.NewFromConfig(d.config).DescribeTable(d.t.Context(), &dynamodb.DescribeTableInput{TableName: &d.table})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return aws.ToBool(out.Table.DeletionProtectionEnabled)
+}
+
+// resources counts by type.
+func (d *deployed) resources() map[string]int {
+	d.t.Helper()
+	out, err := cloudformation.NewFromConfig(d.config).DescribeStackResources(d.t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: &d.stack})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, r := range out.StackResources {
+		kinds[*r.ResourceType]++
+	}
+	return kinds
+}
+
+// gone looks for what deleting the stack has left.
+func (d *deployed) gone() {
+	d.t.Helper()
+	if _, err := dynamodb.NewFromConfig(d.config).DescribeTable(d.t.Context(), &dynamodb.DescribeTableInput{TableName: &d.table}); err == nil {
+		d.t.Error("the table is still there")
+	}
+	for _, q := range d.queues {
+		if _, err := sqs.NewFromConfig(d.config).GetQueueUrl(d.t.Context(), &sqs.GetQueueUrlInput{QueueName: &q}); err == nil {
+			d.t.Errorf("the queue %s is still there", q)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+// Package deploytest runs infra/deploy.sh, which is make deploy, against the
+// emulated AWS that AWS_ENDPOINT_URL leads to.
+package deploytest
