@@ -48,7 +48,7 @@ func operatorKeys(policy string) ([]string, error) {
 
 func assume(policy string) ([]string, error) {
 	ctx := context.Background() // the role is every test's
-	c, err := find()
+	c, err := settings()
 	if err != nil {
 		return nil, err
 	}
