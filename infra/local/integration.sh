@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Deploys the stack to emulated AWS, tests it from outside, compares the functions'
-# permissions with what they did, and stops everything.
+# Deploys the stack to emulated AWS, tests it from outside, runs the adapters' suites
+# and the cost scenarios on the same emulator, compares the functions' permissions
+# with what they did, and stops everything.
 #
 #   infra/local/integration.sh PORT
 set -euo pipefail
@@ -26,8 +27,11 @@ rm -f "$environment"
 # The second deploys another stack beside the first, whose tests mostly wait.
 begin "the deployment test" "$go" test -count=1 -timeout 15m -tags integration ./infra/deploytest/
 deployment=$begun
+begin "the adapters' suites" "$go" test -count=1 -timeout 15m -tags integration ./shared/aws/... ./infra/cost/
+adapters=$begun
 step "the integration test" "$go" test -count=1 -timeout 15m -tags integration ./infra/integration/
 ended "$deployment" || { echo "the deployment test failed" >&2; exit 1; }
+ended "$adapters" || { echo "the adapters' suites failed" >&2; exit 1; }
 POSTINO_CALLS=$(infra/local/ministack.sh calls "$port")
 export POSTINO_CALLS
 step "the comparison of permissions" "$go" test -count=1 -tags integration ./infra/permissions/
