@@ -106,7 +106,7 @@ func TestATestIsWaitedForAndItsFailureFails(t *testing.T) {
 	}
 	slow := server(t, map[string]any{
 		"POST subscriptions/aaaa/send-test": sent,
-		"GET deliveries/" + url.PathEscape(subA+"/"+message): http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		"GET deliveries/" + url.PathEscape(subA+"/"+message) + "?since=2026-05-04T11%3A55%3A00Z": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			select {
 			case <-r.Context().Done():
 			case <-time.After(100 * time.Millisecond):

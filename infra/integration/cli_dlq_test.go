@@ -35,7 +35,8 @@ func (s *stack) letters(queue string, messages ...string) map[string]string {
 }
 
 func TestTheCommandLineShowsDeadLettersAndSendsThemAgain(t *testing.T) {
-	s, e := deployed(t), listen(t)
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
 	topic := s.topic()
 	subscription := s.subscribe(topic, e, policy(0, 1))
 	e.answer(http.StatusGone)
@@ -74,7 +75,8 @@ func TestTheCommandLineShowsDeadLettersAndSendsThemAgain(t *testing.T) {
 }
 
 func TestTheCommandLineSendsAllOfASubscribersOwnQueueAgain(t *testing.T) {
-	s, e := deployed(t), listen(t)
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
 	topic := s.topic()
 	_, arn := s.queue("it")
 	name := arn[strings.LastIndexByte(arn, ':')+1:]
@@ -117,7 +119,8 @@ func TestTheCommandLineSendsAllOfASubscribersOwnQueueAgain(t *testing.T) {
 }
 
 func TestTheCommandLineSendsFailedJobsAgain(t *testing.T) {
-	s, e := deployed(t), listen(t)
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
 	topic := s.topic()
 	job := push.Job{Kind: push.Notification, Subscription: s.subscribe(topic, e, nil), Attempt: 1, Phase: "initial",
 		Message: push.Message{ID: uuid.NewString(), TopicARN: topic, Body: "stumbled", Timestamp: time.Now().UTC().Truncate(time.Millisecond)}}
@@ -145,7 +148,8 @@ func TestTheCommandLineSendsFailedJobsAgain(t *testing.T) {
 }
 
 func TestTheCommandLineTellsWhichQueuesItCannotLookInto(t *testing.T) {
-	s, e := deployed(t), listen(t)
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
 	const gone = "arn:aws:sqs:us-east-1:000000000000:it-gone"
 	attributes := policy(0, 1)
 	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q}`, gone)

@@ -165,6 +165,7 @@ func TestTheCommandLineSendsATest(t *testing.T) {
 }
 
 func TestTheCommandLineReadsTheLogForWhatSucceededAtOnce(t *testing.T) {
+	t.Parallel()
 	s, e := deployed(t), listen(t)
 	topic := s.topic()
 	if _, err := s.sns.SetTopicAttributes(t.Context(), &sns.SetTopicAttributesInput{TopicArn: &topic,

@@ -90,7 +90,7 @@ func look(t *testing.T) *deployed {
 			d.function(*r.PhysicalResourceId)
 		}
 	}
-	d.role("it-operator") // the command line was run with, see docs/cli.md
+	d.role(stackName() + "-it-operator") // the command line was run with, see docs/cli.md
 	if len(d.grants) == 0 || len(d.calls) == 0 {
 		t.Fatalf("%d grants and %d calls of services: is the stack up?", len(d.grants), len(d.calls))
 	}
