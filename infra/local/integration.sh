@@ -24,14 +24,16 @@ step "the deployment" infra/local/sam.sh up "$port" >"$environment"
 # shellcheck source=/dev/null
 . "$environment"
 rm -f "$environment"
-# The second deploys another stack beside the first, whose tests mostly wait.
-begin "the deployment test" "$go" test -count=1 -timeout 15m -tags integration ./infra/deploytest/
-deployment=$begun
-begin "the adapters' suites" "$go" test -count=1 -timeout 15m -tags integration ./shared/aws/... ./infra/cost/
-adapters=$begun
+# What keeps the processors busy runs one after the other, beside the stack's own
+# tests, which mostly wait.
+busy() {
+  "$go" test -count=1 -timeout 15m -tags integration ./infra/deploytest/ &&
+    "$go" test -count=1 -timeout 15m -p 1 -tags integration ./shared/aws/... ./infra/cost/
+}
+begin "make deploy's test or the adapters' suites" busy
+beside=$begun
 step "the integration test" "$go" test -count=1 -timeout 15m -tags integration ./infra/integration/
-ended "$deployment" || { echo "the deployment test failed" >&2; exit 1; }
-ended "$adapters" || { echo "the adapters' suites failed" >&2; exit 1; }
+ended "$beside" || { echo "make deploy's test or the adapters' suites failed" >&2; exit 1; }
 POSTINO_CALLS=$(infra/local/ministack.sh calls "$port")
 export POSTINO_CALLS
 step "the comparison of permissions" "$go" test -count=1 -tags integration ./infra/permissions/
