@@ -14,6 +14,8 @@ stack=${STACK:-postino}
 venv=$root/.cache/sam
 export SAM_CLI_TELEMETRY=0 CGO_ENABLED=0
 
+. infra/local/stripped.sh
+
 fail() { echo "make deploy: $1" >&2; exit 1; }
 
 [[ $stack =~ ^[a-zA-Z][a-zA-Z0-9-]{0,127}$ ]] || fail "STACK=$stack is no stack name: letters, digits and hyphens, a letter first"
@@ -81,7 +83,7 @@ done <<<"$parameters"
 
 "${MAKE:-make}" -s build
 echo "Building the functions." >&2
-"$venv/bin/sam" build "${override[@]}" >&2
+stripped "$venv/bin/sam" build "${override[@]}" >&2
 echo "Deploying the stack $stack to $region of account $account." >&2
 "$venv/bin/sam" deploy --stack-name "$stack" --region "$region" "${override[@]}" >&2
 

@@ -67,13 +67,20 @@ func runClient(ctx context.Context, in io.Reader, out io.Writer) error {
 			if err != nil {
 				return sent{}, err
 			}
-			return drive(ctx, transport, pause, a.Run, a.load, accepted, func() []letter {
+			return drive(ctx, pause, a.Run, a.load, func() sender {
 				var ls []letter
 				for _, arn := range a.Topics {
 					ls = append(ls, publication(to, arn, a.Batch))
 				}
-				return ls
+				return posting(transport, accepted, ls)
 			})
+		}),
+		"sdk": handle(func(ctx context.Context, a sdkArgs) (sent, error) {
+			client, err := newSNS(ctx, a.Endpoint, a.Region, a.Key)
+			if err != nil {
+				return sent{}, err
+			}
+			return drive(ctx, pause, a.Run, a.load, func() sender { return publishing(client, a.Topic, a.Batch) })
 		}),
 		"straight": handle(func(ctx context.Context, a straightArgs) (sent, error) {
 			var to []*url.URL
@@ -84,12 +91,12 @@ func runClient(ctx context.Context, in io.Reader, out io.Writer) error {
 				}
 				to = append(to, u)
 			}
-			return drive(ctx, transport, pause, a.Run, a.load, ok200, func() []letter {
+			return drive(ctx, pause, a.Run, a.load, func() sender {
 				var ls []letter
 				for _, u := range to {
 					ls = append(ls, straight(u, a.Sample))
 				}
-				return ls
+				return posting(transport, ok200, ls)
 			})
 		}),
 	})

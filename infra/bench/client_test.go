@@ -23,7 +23,7 @@ const arn = "arn:aws:sns:us-east-1:000000000000:t"
 func TestPublicationsAreFormsThatCarryTheirMessages(t *testing.T) {
 	for _, batch := range []int{1, 10} {
 		l := publication(front, arn, batch)
-		l.fill(3, 40, 5)
+		l.fill(marker{3, 40, 5})
 		form, err := url.ParseQuery(string(l.body))
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestAStraightPOSTIsTheSampleWithANewMarker(t *testing.T) {
 		Body:   append([]byte(`{"Message":"`), message...), Offset: 12,
 	}
 	l := straight(front, s)
-	l.fill(2, 3, 4)
+	l.fill(marker{2, 3, 4})
 	if diff := cmp.Diff(http.Header{"User-Agent": {"x"}}, l.header); diff != "" {
 		t.Error(diff)
 	}
@@ -98,7 +98,10 @@ func (f serverFunc) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: f(body), Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-func one() []letter { return []letter{publication(front, arn, 1)} }
+// to makes the senders of single messages to a server.
+func to(server http.RoundTripper) func() sender {
+	return func() sender { return posting(server, ok200, []letter{publication(front, arn, 1)}) }
+}
 
 func TestAClosedLoopSendsEveryNumberOnceUntilTheCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +114,7 @@ func TestAClosedLoopSendsEveryNumberOnceUntilTheCount(t *testing.T) {
 			seen[m.Seq]++
 			return http.StatusOK
 		})
-		r, err := drive(context.Background(), server, time.Sleep, 1, load{Clients: 4, Batch: 1, For: time.Hour, Count: 100}, ok200, one)
+		r, err := drive(context.Background(), time.Sleep, 1, load{Clients: 4, Batch: 1, For: time.Hour, Count: 100}, to(server))
 		if err != nil || r.Tried != 100 || r.Failed != 0 || r.Accepted.count() != 100 || len(seen) != 100 {
 			t.Errorf("%+v, %v; %d distinct", r, err, len(seen))
 		}
@@ -127,12 +130,12 @@ func TestAFailedCallIsNotAcceptedAndMayEndItsPublisher(t *testing.T) {
 			return http.StatusOK
 		})
 		l := load{Clients: 1, Batch: 1, For: time.Hour, Count: 5}
-		r, err := drive(context.Background(), server, time.Sleep, 1, l, ok200, one)
+		r, err := drive(context.Background(), time.Sleep, 1, l, to(server))
 		if err != nil || r.Tried != 5 || r.Failed != 1 || r.Accepted.has(2) || !r.Accepted.has(4) || r.Error == "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 		l.StopOnError = true
-		if r, err = drive(context.Background(), server, time.Sleep, 1, l, ok200, one); err != nil || r.Tried != 3 || r.Accepted.count() != 2 {
+		if r, err = drive(context.Background(), time.Sleep, 1, l, to(server)); err != nil || r.Tried != 3 || r.Accepted.count() != 2 {
 			t.Errorf("%+v, %v; want to stop after the third", r, err)
 		}
 	})
@@ -147,7 +150,7 @@ func TestAnOpenLoopKeepsItsTimesAndChargesAStallToAllWhoWaited(t *testing.T) {
 		})
 		// One publisher, 10 a second for 2 s; the first call stalls for 1 s, so
 		// that the next ten are late by 0.9 s, 0.8 s …
-		r, err := drive(context.Background(), server, time.Sleep, 1, load{Clients: 1, Batch: 1, For: 2 * time.Second, Rate: 10}, ok200, one)
+		r, err := drive(context.Background(), time.Sleep, 1, load{Clients: 1, Batch: 1, For: 2 * time.Second, Rate: 10}, to(server))
 		if err != nil || r.Tried != 20 {
 			t.Fatalf("%+v, %v; want 20 sent", r, err)
 		}
@@ -168,7 +171,7 @@ func TestAnOpenLoopKeepsItsTimesAndChargesAStallToAllWhoWaited(t *testing.T) {
 
 func TestALoadWithoutEndIsRefused(t *testing.T) {
 	for _, l := range []load{{Batch: 1, For: 1}, {Clients: 1, For: 1}, {Clients: 1, Batch: 1}} {
-		if _, err := drive(context.Background(), serverFunc(nil), time.Sleep, 1, l, ok200, one); err == nil {
+		if _, err := drive(context.Background(), time.Sleep, 1, l, to(serverFunc(nil))); err == nil {
 			t.Errorf("%+v was driven", l)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,21 +10,22 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// check judges the answer to a letter of n messages.
-type check func(status int, answer []byte, n int) error
+// sender sends the next messages of one publisher, as many as the load's batch;
+// first is the marker of the first of them, the others follow by number.
+type sender func(ctx context.Context, first marker) error
 
 // grace is how long calls under way may take once the time of sending is over.
 const grace = 35 * time.Second
 
-// drive sends letters under load. letters is called once per publisher: each
-// patches its own. wait is pause, or a test's clock.
-func drive(ctx context.Context, t http.RoundTripper, wait func(time.Duration), run uint32, l load, ok check, letters func() []letter) (sent, error) {
+// drive sends under load. senders is called once per publisher: each has its
+// own. wait is pause, or a test's clock.
+func drive(ctx context.Context, wait func(time.Duration), run uint32, l load, senders func() sender) (sent, error) {
 	if l.Clients < 1 || l.Batch < 1 || l.For <= 0 {
 		return sent{}, errors.New("a load needs clients, a batch and a time")
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.For+grace)
 	defer cancel()
-	d := &driver{transport: t, wait: wait, run: run, load: l, ok: ok, latency: newHistogram(), late: newHistogram()}
+	d := &driver{wait: wait, run: run, load: l, latency: newHistogram(), late: newHistogram()}
 	d.started = time.Now()
 	d.deadline = d.started.Add(l.For)
 	next := d.closedLoop
@@ -39,7 +39,7 @@ func drive(ctx context.Context, t http.RoundTripper, wait func(time.Duration), r
 	}
 	var wg sync.WaitGroup
 	for range l.Clients {
-		wg.Go(func() { d.publisher(ctx, letters(), next) })
+		wg.Go(func() { d.publisher(ctx, senders(), next) })
 	}
 	wg.Wait()
 	d.result.Started, d.result.Ended = d.started.UnixNano(), time.Now().UnixNano()
@@ -48,11 +48,9 @@ func drive(ctx context.Context, t http.RoundTripper, wait func(time.Duration), r
 }
 
 type driver struct {
-	transport         http.RoundTripper
 	wait              func(time.Duration)
 	run               uint32
 	load              load
-	ok                check
 	started, deadline time.Time
 	next              atomic.Int64
 
@@ -99,28 +97,23 @@ func (d *driver) pace(schedule chan<- ticket) {
 }
 
 // publisher makes calls until none is left.
-func (d *driver) publisher(ctx context.Context, letters []letter, next func() (ticket, bool)) {
-	p := &poster{transport: d.transport}
+func (d *driver) publisher(ctx context.Context, send sender, next func() (ticket, bool)) {
 	for {
 		tk, more := next()
 		if !more {
 			return
 		}
-		l := letters[tk.seq/int64(d.load.Batch)%int64(len(letters))]
-		l.fill(d.run, tk.seq, tk.at.UnixNano())
 		begun := time.Now()
-		status, answer, err := p.post(ctx, l.to, l.header, l.body)
-		if err == nil {
-			err = d.ok(status, answer, len(l.markers))
-		}
-		d.record(tk, len(l.markers), begun, err)
+		err := send(ctx, marker{Run: d.run, Seq: tk.seq, At: tk.at.UnixNano()})
+		d.record(tk, begun, err)
 		if err != nil && (d.load.StopOnError || ctx.Err() != nil) {
 			return
 		}
 	}
 }
 
-func (d *driver) record(tk ticket, n int, begun time.Time, err error) {
+func (d *driver) record(tk ticket, begun time.Time, err error) {
+	n := d.load.Batch
 	took, late := time.Since(tk.at), begun.Sub(tk.at)
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,17 +21,23 @@ type machine struct {
 	Started, Ended time.Time
 }
 
-func describeMachine(dir string) (machine, error) {
+// describeMachine knows the disk of a directory too.
+func describeMachine(dir string) (m machine, err error) {
+	m = describeProcessors()
+	m.FileSystem = fileSystem(dir)
+	m.FsyncP50US, err = fsyncCost(dir)
+	return m, err
+}
+
+func describeProcessors() machine {
 	m := machine{
 		CPUs: runtime.NumCPU(), Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH,
-		FileSystem: fileSystem(dir), Started: time.Now().UTC().Truncate(time.Second),
+		Started: time.Now().UTC().Truncate(time.Second),
 	}
 	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
 		m.LoadBefore = strings.Join(strings.Fields(string(b))[:3], " ")
 	}
-	var err error
-	m.FsyncP50US, err = fsyncCost(dir)
-	return m, err
+	return m
 }
 
 // fsyncCost is the median time in µs to append 4 KiB to a file and fsync it:

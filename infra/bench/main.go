@@ -27,6 +27,8 @@ func dispatch(ctx context.Context, args []string, in io.Reader, out, log io.Writ
 		err = runReceiver(ctx, in, out)
 	case len(args) > 0 && args[0] == "client":
 		err = runClient(ctx, in, out)
+	case len(args) > 0 && args[0] == "aws":
+		return runAWS(ctx, args[1:], out, log)
 	default:
 		return runSuite(ctx, args, out, log)
 	}
@@ -51,7 +53,7 @@ func runSuite(ctx context.Context, args []string, out, log io.Writer) int {
 		return 2
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(log, "bench: %q is neither a flag nor a role (receiver, client)\n", flags.Arg(0))
+		fmt.Fprintf(log, "bench: %q is neither a flag nor a role (aws, receiver, client)\n", flags.Arg(0))
 		return 2
 	}
 	p := fullPlan()

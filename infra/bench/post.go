@@ -53,10 +53,29 @@ type letter struct {
 	markers []int
 }
 
-// fill patches the markers with consecutive numbers from seq.
-func (l letter) fill(run uint32, seq, at int64) {
+// fill patches the markers with first and the consecutive numbers.
+func (l letter) fill(first marker) {
 	for i, offset := range l.markers {
-		marker{Run: run, Seq: seq + int64(i), At: at}.put(l.body[offset:])
+		m := first
+		m.Seq += int64(i)
+		m.put(l.body[offset:])
+	}
+}
+
+// check judges the answer to a letter of n messages.
+type check func(status int, answer []byte, n int) error
+
+// posting posts the letters in turn: the n-th batch is letter n mod len(letters).
+func posting(t http.RoundTripper, ok check, letters []letter) sender {
+	p := &poster{transport: t}
+	return func(ctx context.Context, first marker) error {
+		l := letters[first.Seq/int64(len(letters[0].markers))%int64(len(letters))]
+		l.fill(first)
+		status, answer, err := p.post(ctx, l.to, l.header, l.body)
+		if err != nil {
+			return err
+		}
+		return ok(status, answer, len(l.markers))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 //	/s/<i>          200 at once
 //	/busy/<i>       503 always
 //	/flaky/<k>/<i>  503 to the first k attempts of a message, then 200
+//	/tenth/<i>      503 to the first attempt of every tenth message, then 200
 //	/hold/<i>       no answer until the run is released, then 200
 //	/late/<i>       503 to the first attempt of a message, then as /hold/
 //	/hang/<i>       no answer, ever

@@ -56,36 +56,46 @@ type order struct {
 // subscribe makes the subscriptions and waits until the receiver has confirmed
 // them all.
 func (s *suite) subscribe(to *server, orders []order) error {
+	return s.confirmed(len(orders), func() string { return "the server wrote: " + to.tail() }, func() error {
+		for _, o := range orders {
+			params := []string{"TopicArn", o.topic, "Protocol", "http", "Endpoint", o.endpoint}
+			entry := 0
+			set := func(key, value string) {
+				entry++
+				at := "Attributes.entry." + strconv.Itoa(entry)
+				params = append(params, at+".key", key, at+".value", value)
+			}
+			if o.raw {
+				set("RawMessageDelivery", "true")
+			}
+			if o.policy != "" {
+				set("DeliveryPolicy", o.policy)
+			}
+			if _, err := to.call("Subscribe", params...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// confirmed subscribes n times and waits until the receiver has confirmed them
+// all; said is what the server can say when it has not.
+func (s *suite) confirmed(n int, said func() string, subscribe func() error) error {
 	before, err := s.progress()
 	if err != nil {
 		return err
 	}
-	for _, o := range orders {
-		params := []string{"TopicArn", o.topic, "Protocol", "http", "Endpoint", o.endpoint}
-		entry := 0
-		set := func(key, value string) {
-			entry++
-			at := "Attributes.entry." + strconv.Itoa(entry)
-			params = append(params, at+".key", key, at+".value", value)
-		}
-		if o.raw {
-			set("RawMessageDelivery", "true")
-		}
-		if o.policy != "" {
-			set("DeliveryPolicy", o.policy)
-		}
-		if _, err := to.call("Subscribe", params...); err != nil {
-			return err
-		}
+	if err := subscribe(); err != nil {
+		return err
 	}
-	want := before.Confirmed + int64(len(orders))
+	want := before.Confirmed + int64(n)
 	p, err := s.await(30*time.Second, func(p progress) bool { return p.Confirmed >= want || len(p.Faults) > 0 })
 	if err != nil {
 		return err
 	}
 	if p.Confirmed < want {
-		return fmt.Errorf("%d of %d subscriptions were confirmed; %v; the server wrote: %s",
-			p.Confirmed-before.Confirmed, len(orders), p.Faults, to.tail())
+		return fmt.Errorf("%d of %d subscriptions were confirmed; %v; %s", p.Confirmed-before.Confirmed, n, p.Faults, said())
 	}
 	return nil
 }

@@ -95,9 +95,8 @@ func (t *tally) serve(w http.ResponseWriter, req *http.Request, a arrival) {
 			t.take(a)
 			w.WriteHeader(http.StatusOK)
 		}
-	case strings.HasPrefix(a.lane, "flaky/"):
-		k, _ := strconv.Atoi(a.lane[len("flaky/"):])
-		if t.flaky.arrive(a, k, t.wait) {
+	case a.lane == "tenth", strings.HasPrefix(a.lane, "flaky/"):
+		if t.flaky.arrive(a, a.refusals(), t.wait) {
 			t.refuse(w)
 			return
 		}
@@ -106,6 +105,18 @@ func (t *tally) serve(w http.ResponseWriter, req *http.Request, a arrival) {
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
+}
+
+// refusals is how many attempts of the message the flaky lanes refuse.
+func (a arrival) refusals() int {
+	if a.lane == "tenth" {
+		if a.marker.Seq%10 == 0 {
+			return 1
+		}
+		return 0
+	}
+	k, _ := strconv.Atoi(a.lane[len("flaky/"):])
+	return k
 }
 
 func (t *tally) refuse(w http.ResponseWriter) {

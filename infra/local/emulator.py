@@ -1,5 +1,6 @@
 """Runs MiniStack, the AWS emulator, as Postino's tests need it. infra/local/ministack.sh
-starts it; POSTINO_CALLS names the file that calls are recorded in.
+starts it; POSTINO_CALLS names the file that calls are recorded in, POSTINO_EVERY_CALL
+the one that has a line for each.
 
 Permissions are enforced (AUTH=true): a function calls with its role's credentials, and
 what the role's policies do not allow is denied, as on AWS. Every call that a role makes
@@ -90,6 +91,7 @@ seen = set()
 def enforce_and_record(access_key_id, iam_action, service, region, resource_arn="*", service_context=None):
     if iam_action == "lambda:InvokeFunctionUrl" and (service_context or {}).get("lambda:FunctionUrlAuthType") == "NONE":
         return None  # signatures are the function's business (AWS Lambda developer guide, function URL access)
+    called = iam_action
     if service == "sqs":
         # Batches have no permissions of their own (Amazon SQS developer guide, API permissions).
         iam_action = iam_action.removesuffix("Batch")
@@ -104,9 +106,20 @@ def enforce_and_record(access_key_id, iam_action, service, region, resource_arn=
     denied = enforce_of(access_key_id, iam_action, service, region, resource_arn, service_context)
     session = sts._sessions.get(access_key_id or "")
     if session is not None:
+        count(session["Arn"], called)
         keys = (service_context or {}).get("dynamodb:LeadingKeys", [])
         record(session["Arn"], iam_action, resource_arn, keys, "Allow" if denied is None else getattr(denied, "decision", "Unknown"))
     return denied
+
+
+# One line for each call: FUNCTION ACTION. The benchmark counts them.
+every_call = open(os.environ["POSTINO_EVERY_CALL"], "a", buffering=1, encoding="utf-8")  # noqa: SIM115  until the end
+
+
+def count(principal, action):
+    """PassRole is no call of its own."""
+    if action != "iam:PassRole":
+        every_call.write(principal.split("/")[2] + " " + action + "\n")
 
 
 def record(principal, action, resource, keys, decision):

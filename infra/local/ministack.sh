@@ -6,7 +6,8 @@
 #   infra/local/ministack.sh check [PORT]   fail when anything of it still runs
 #   infra/local/ministack.sh reset [PORT]   forget all resources and stop functions
 #   infra/local/ministack.sh env   [PORT]   the variables that point an SDK at it
-#   infra/local/ministack.sh calls [PORT]   the file in which functions' calls are recorded
+#   infra/local/ministack.sh calls [PORT]   the file in which functions' calls are recorded, each kind once
+#   infra/local/ministack.sh every-call [PORT]   the one with a line for every call
 #
 # PORT is 4566 unless given. State is in memory; two ports are two separate ones.
 set -euo pipefail
@@ -20,7 +21,7 @@ url=http://127.0.0.1:$port
 run=$root/.cache/ministack-run/$port
 pidfile=$run/pid
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 [[ $port =~ ^[0-9]+$ ]] || usage
 
@@ -69,10 +70,10 @@ start() {
   fi
   "$root/infra/local/venv.sh" "$venv" "$VERSION" "MiniStack $VERSION (about 80 s, 380 MB)" "ministack[full]==$VERSION"
   mkdir -p "$run/tmp"
-  : >"$run/calls"
+  : >"$run/calls" >"$run/every-call"
   env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 \
     BIND_HOST=127.0.0.1 GATEWAY_PORT="$port" AWS_ENDPOINT_URL="$url" IOT_MTLS_ENABLED=0 AUTH=true \
-    POSTINO_CALLS="$run/calls" "$venv/bin/python" "$root/infra/local/emulator.py" </dev/null >"$run/log" 2>&1 &
+    POSTINO_CALLS="$run/calls" POSTINO_EVERY_CALL="$run/every-call" "$venv/bin/python" "$root/infra/local/emulator.py" </dev/null >"$run/log" 2>&1 &
   echo $! >"$pidfile"
   for _ in $(seq 300); do
     healthy && { echo "$url"; return; }
@@ -120,7 +121,7 @@ case $command in
   stop) stop ;;
   check) check ;;
   reset) request POST /_ministack/reset ;;
-  calls) echo "$run/calls" ;;
+  calls | every-call) echo "$run/$command" ;;
   env)
     echo "export AWS_ENDPOINT_URL=$url AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1"
     ;;

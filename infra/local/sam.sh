@@ -26,6 +26,9 @@ networks=127.0.0.0/8
 # Any queue of the emulated account may be a subscriber's dead-letter queue, unless
 # the tests, which make their own, say which.
 queues=${DEAD_LETTER_QUEUE_ARNS:-arn:aws:sqs:us-east-1:000000000000:*}
+# The longest wait that is left to a queue, in seconds: with 10 the benchmark sees
+# schedules within seconds.
+delay=${QUEUE_DELAY_SECONDS:-900}
 events=arn:aws:sns:us-east-1:000000000000:events
 # In sam's own quoting.
 pattern='"{\"source\":[\"postino.sample\"]}"'
@@ -33,6 +36,9 @@ pattern='"{\"source\":[\"postino.sample\"]}"'
 usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 [[ $port =~ ^[0-9]+$ ]] || usage
+
+# shellcheck source=infra/local/stripped.sh
+. "$root/infra/local/stripped.sh"
 
 install() {
   "$root/infra/local/venv.sh" "$venv" "$VERSION" "SAM CLI $VERSION (about 95 s, 340 MB)" "aws-sam-cli==$VERSION"
@@ -67,7 +73,7 @@ for o in json.load(sys.stdin):
 deploy() {
   local log=$root/.cache/ministack-run/$port/deploy.log
   if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "DeadLetterQueueArns=$queues" \
-    "EventPattern=$pattern" ProtectTable=false Trace=yes "$@" >"$log" 2>&1; then
+    "EventPattern=$pattern" "QueueDelaySeconds=$delay" ProtectTable=false Trace=yes "$@" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
   fi
@@ -84,7 +90,7 @@ up() {
   "$root/infra/local/ministack.sh" start "$port" >/dev/null
   install
   echo "building the functions" >&2
-  sam build --parameter-overrides "Arch=$(architecture)" >"$root/.cache/ministack-run/$port/build.log" 2>&1 || {
+  stripped sam build --parameter-overrides "Arch=$(architecture)" >"$root/.cache/ministack-run/$port/build.log" 2>&1 || {
     cat "$root/.cache/ministack-run/$port/build.log" >&2
     exit 1
   }
