@@ -40,7 +40,7 @@ var rules = []rule{
 	{"shared/access", []string{"shared/push", "shared/sigv4"}, []string{"github.com/hashicorp/golang-lru"}},
 	{"shared/crew", nil, nil},
 	{"shared/pipeline", []string{"shared/push", "shared/crew", "shared/deliverypolicy", "shared/redrivepolicy", "shared/envelope"},
-		[]string{"github.com/google/uuid", "github.com/hashicorp/golang-lru"}},
+		[]string{"github.com/google/uuid", "github.com/hashicorp/golang-lru", "golang.org/x/sync"}},
 	{"shared/httpsend", []string{"shared/push", "shared/outcome", "shared/envelope"},
 		[]string{"code.dny.dev/ssrf", "github.com/hashicorp/golang-lru", "github.com/icholy/digest"}},
 	{"shared/snsapi", []string{"shared/push", "shared/deliverypolicy", "shared/redrivepolicy", "shared/pipeline", "shared/sigv4"}, []string{"github.com/google/uuid"}},

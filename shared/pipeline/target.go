@@ -6,6 +6,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
 
 	"postino/shared/deliverypolicy"
 	"postino/shared/push"
@@ -31,6 +32,9 @@ type targets struct {
 	once     sync.Once
 	reads    *lru.Cache[string, target]
 	policies *lru.Cache[policyKey, deliverypolicy.Effective]
+	// reading lets the jobs of a batch, which run side by side and are often for
+	// one subscription, share the read that none of them finds kept.
+	reading singleflight.Group
 }
 
 type policyKey struct {
@@ -49,12 +53,23 @@ func (t *targets) start() {
 // get answers the target of a subscription, as read lately or now.
 func (t *targets) get(ctx context.Context, arn string, now time.Time) (tg target, ok bool, err error) {
 	t.once.Do(t.start)
-	if t.ttl > 0 {
-		if tg, hit := t.reads.Get(arn); hit && now.Sub(tg.readAt) < t.ttl {
-			return tg, true, nil
-		}
+	if t.ttl <= 0 {
+		return t.read(ctx, arn, now, false)
 	}
-	return t.read(ctx, arn, now, false)
+	if tg, hit := t.reads.Get(arn); hit && now.Sub(tg.readAt) < t.ttl {
+		return tg, true, nil
+	}
+	type answer struct {
+		tg target
+		ok bool
+	}
+	// The first one's context bounds the read for all: a batch has one deadline.
+	v, err, _ := t.reading.Do(arn, func() (any, error) {
+		tg, ok, err := t.read(ctx, arn, now, false)
+		return answer{tg, ok}, err
+	})
+	a := v.(answer)
+	return a.tg, a.ok, err
 }
 
 // read asks the directory. A subscription that is missing by a strong read
