@@ -12,7 +12,7 @@ LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build run test unit race fuzz lint bench bench-quick validators sdktest coldstart local-aws local-aws-down integration deploy clean
+.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart local-aws local-aws-down integration deploy clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -95,6 +95,10 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 	@mkdir -p bin
 	$(GO) build -o bin/bench ./infra/bench
 	bin/bench --quick --server bin/postino
+
+BENCH_AWS_PORT ?= 4568
+bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 minutes, wants a quiet machine)
+	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh $(BENCH_AWS_PORT) --markdown docs/performance-aws.md
 
 LOCAL_AWS_PORT ?= 4566
 local-aws: ## emulated AWS on loopback with the stack deployed by sam; prints what to export

@@ -132,20 +132,21 @@ func (r *awsReport) invocations(p printer) {
 
 func (r *awsReport) calls(p printer) {
 	p("## Calls of AWS per delivery\n\nBy the emulator's record of every call that a function makes. *By cost.md* is what the counts of [cost](cost.md) come to for the same messages; " +
-		"sends, writes and schedules must be the same number. Reads may be more by what fills caches, which that page leaves out: " +
-		"each process of Deliver reads a subscription and its topic again when they are five seconds old. " +
+		"sends, writes and schedules must be the same number, but for the refused write that the first throttle slot after an idle time takes. " +
+		"Reads may be more by what fills caches, which that page leaves out: " +
+		"each process of Deliver reads a subscription and its topic again when they are five seconds old, and the emulator has up to 70 of those processes for a few messages. " +
 		"The receive and the delete of each batch are the event source mapping's and in no record.\n")
-	p("| scenario | call | made | per delivery | by cost.md | of them fill caches | |\n|---|---|---:|---:|---:|---:|---|")
+	p("| scenario | call | made | per delivery | by cost.md | beyond it | |\n|---|---|---:|---:|---:|---:|---|")
 	for _, w := range r.Rows {
 		for _, c := range w.Checks {
-			fill, verdict := "", "agrees"
-			if c.Fill > 0 {
-				fill = fmt.Sprintf("%.0f", c.Fill)
+			beyond, verdict := "", "agrees"
+			if c.Beyond > 0.5 {
+				beyond = fmt.Sprintf("%.0f", c.Beyond)
 			}
 			if !c.Agree {
 				verdict = "**differs**"
 			}
-			p("| %s | %s | %.0f | %s | %s | %s | %s |", w.Name, c.Action, c.Got, perDelivery(c.Got, w), perDelivery(c.Want, w), fill, verdict)
+			p("| %s | %s | %.0f | %s | %s | %s | %s |", w.Name, c.Action, c.Got, perDelivery(c.Got, w), perDelivery(c.Want, w), beyond, verdict)
 		}
 	}
 	var other []string

@@ -7,6 +7,8 @@
 // made by the same client to the same receiver, in turns within one run, so
 // that the ratio survives a busy or a slow machine.
 //
+// "bench aws" uses the same client and receiver on a deployed stack (aws.go).
+//
 // What it reports, and what it holds the figures against, is in targets.go. A
 // missed target is printed as MISSED and is no failure; the exit code is 1 when
 // something was lost or broken, or a phase could not be measured in its time.

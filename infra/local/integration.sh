@@ -24,6 +24,8 @@ step "the deployment" infra/local/sam.sh up "$port" >"$environment"
 # shellcheck source=/dev/null
 . "$environment"
 rm -f "$environment"
+POSTINO_EVERY_CALL=$(infra/local/ministack.sh every-call "$port")
+export POSTINO_EVERY_CALL
 # What keeps the processors busy runs one after the other, beside the stack's own
 # tests, which mostly wait.
 busy() {

@@ -70,7 +70,8 @@ start() {
   fi
   "$root/infra/local/venv.sh" "$venv" "$VERSION" "MiniStack $VERSION (about 80 s, 380 MB)" "ministack[full]==$VERSION"
   mkdir -p "$run/tmp"
-  : >"$run/calls" >"$run/every-call"
+  : >"$run/calls"
+  : >"$run/every-call"
   env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 \
     BIND_HOST=127.0.0.1 GATEWAY_PORT="$port" AWS_ENDPOINT_URL="$url" IOT_MTLS_ENABLED=0 AUTH=true \
     POSTINO_CALLS="$run/calls" POSTINO_EVERY_CALL="$run/every-call" "$venv/bin/python" "$root/infra/local/emulator.py" </dev/null >"$run/log" 2>&1 &

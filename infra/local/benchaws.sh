@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Deploys the stack to emulated AWS, puts load on it with infra/bench, and stops
+# everything.
+#
+#   infra/local/benchaws.sh PORT FLAGS...   the emulator's port, then flags of bench aws
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+port=${1:?the port of the emulator}
+shift
+go=${GO:-go}
+
+cleanup() {
+  infra/local/ministack.sh stop "$port"
+  infra/local/ministack.sh check "$port"
+}
+. infra/local/steps.sh
+
+# What an earlier run left in its logs and queues would be counted.
+infra/local/ministack.sh stop "$port"
+export QUEUE_DELAY_SECONDS=10 # schedules come within seconds
+environment=$(mktemp)
+step "the deployment" infra/local/sam.sh up "$port" >"$environment"
+# shellcheck source=/dev/null
+. "$environment"
+rm -f "$environment"
+mkdir -p bin
+"$go" build -o bin/bench ./infra/bench
+step "the benchmark" bin/bench aws --calls "$(infra/local/ministack.sh every-call "$port")" "$@"
