@@ -97,7 +97,7 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 	bin/bench --quick --server bin/postino
 
 BENCH_AWS_PORT ?= 4568
-bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 minutes, wants a quiet machine)
+bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 to 5 minutes, wants a quiet machine)
 	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh $(BENCH_AWS_PORT) --markdown docs/performance-aws.md
 
 LOCAL_AWS_PORT ?= 4566

@@ -83,7 +83,7 @@ is lost or early. How fast Postino's own code is says [performance](performance.
 ` + "```\nmake bench-aws\n```" + `
 
 deploys the stack on a port of its own, runs the scenarios, rewrites this page and
-stops everything, in about three minutes. Client and receiver are those of
+stops everything, in three to five minutes. Client and receiver are those of
 ` + "`make bench`" + `. The client publishes through the Function URL with the AWS SDK for
 Go, signed and with one try a call; messages have 256 bytes and are delivered in
 SNS's JSON envelope, signed. It fails when something is lost or early, and when the
@@ -164,6 +164,8 @@ func (r *awsReport) calls(p printer) {
 		other = append(other, fmt.Sprintf("%s %d", action, sum[action]))
 	}
 	p("\nOnce a process or a change of a topic, in all scenarios together: %s.\n", strings.Join(other, ", "))
+	p("A wait by a schedule ends early, and the job is put back once for the rest: one send and one record of a batch more than cost.md's rows of a scheduled retry say. " +
+		"The sends above have it counted in.\n")
 }
 
 func perDelivery(n float64, w awsRow) string {
