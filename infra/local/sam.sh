@@ -7,7 +7,7 @@
 #   infra/local/sam.sh env  [PORT]   export lines for a stack that is up
 #   infra/local/sam.sh sam  [PORT] ARGUMENTS...   run sam against the emulator
 #   infra/local/sam.sh install     install the SAM CLI, once
-#   infra/local/sam.sh lint        check template.yaml with sam validate and cfn-lint
+#   infra/local/sam.sh lint        check the templates with sam validate and cfn-lint
 #
 # PORT is 4566 unless given.
 set -euo pipefail
@@ -130,7 +130,7 @@ lint() {
   local said
   # Its sentence about the template that is right is of no use to anybody.
   said=$(sam validate --lint 2>&1) || { echo "$said" >&2; exit 1; }
-  (cd "$root" && "$venv/bin/cfn-lint" template.yaml)
+  (cd "$root" && "$venv/bin/cfn-lint" template.yaml infra/alarms.yaml infra/dashboard.yaml)
 }
 
 case $command in

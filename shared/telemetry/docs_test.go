@@ -23,15 +23,11 @@ func readPage(t *testing.T) string {
 }
 
 func TestThePageNamesEveryMetricWithItsUnitAndDimensions(t *testing.T) {
-	var tally Tally
 	want := map[string]string{}
-	for _, c := range tally.counters() {
-		want[c.name] = "Count | Stack"
-	}
-	for _, d := range tally.distributions() {
-		want[d.name] = d.unit + " | Stack"
-		if d.byLane {
-			want[d.name] += ", Lane"
+	for _, m := range Metrics() {
+		want[m.Name] = m.Unit + " | Stack"
+		if m.ByLane {
+			want[m.Name] += ", Lane"
 		}
 	}
 	rows := regexp.MustCompile(`(?m)^\| ([A-Z]\w+) \| (\w+ \| Stack[^|]*) \| [^|]+ \|$`).FindAllStringSubmatch(readPage(t), -1)

@@ -67,6 +67,27 @@ func (t *Tally) distributions() [5]distribution {
 	}
 }
 
+// Metric is one of those that EMF writes.
+type Metric struct {
+	Name string
+	// Unit is CloudWatch's: Count or Milliseconds.
+	Unit string
+	// ByLane metrics have the dimension Lane beside Stack.
+	ByLane bool
+}
+
+// Metrics are all that EMF writes, for those who look at them.
+func Metrics() (all []Metric) {
+	var t Tally
+	for _, c := range t.counters() {
+		all = append(all, Metric{Name: c.name, Unit: "Count"})
+	}
+	for _, d := range t.distributions() {
+		all = append(all, Metric{Name: d.name, Unit: d.unit, ByLane: d.byLane})
+	}
+	return all
+}
+
 func (t *Tally) add(e *pipeline.Event) {
 	switch e.Kind {
 	case pipeline.EventAccepted:
