@@ -57,7 +57,11 @@ func (a *App) timeline(d operator.Delivery, again bool) {
 	if d.Kind != "" {
 		a.sayf("kind          %s", printable(string(d.Kind)))
 	}
-	if d.Generation != "" {
+	switch d.Generation {
+	case "":
+	case operator.TestGeneration:
+		a.sayf("generation    %s (sent by postino send-test)", d.Generation)
+	default:
 		a.sayf("generation    %s (sent again from a dead-letter queue)", printable(d.Generation))
 	}
 	a.sayf("state         %s", a.state(d.State))

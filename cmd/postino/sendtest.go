@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -41,9 +40,6 @@ func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
 		return nil
 	}
 	d, err := c.await(ctx, server, sent, app.Now().Add(-clocksDiffer))
-	if _, unknown := errors.AsType[*unendedError](err); unknown && sent.Unlogged {
-		return c.quiet(app, sent)
-	}
 	if err != nil {
 		return err
 	}
@@ -57,16 +53,6 @@ func (c *SendTestCmd) Run(ctx context.Context, app *App) error {
 		return saidAlready{}
 	}
 	return err
-}
-
-// quiet is the best that can be said where a first attempt that succeeds leaves no
-// record.
-func (c *SendTestCmd) quiet(app *App, sent operator.TestMessage) error {
-	if c.JSON {
-		return app.json(sent)
-	}
-	app.sayf("No failure is recorded after %s. A first attempt that succeeds is told by the deliver function's log alone.", c.Wait)
-	return nil
 }
 
 // unendedError says that nothing is known of a test message yet.

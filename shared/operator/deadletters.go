@@ -67,7 +67,7 @@ func (o *Operator) ListDeadLetters(ctx context.Context, queue, after string, lim
 	}
 	page := DeadLetterPage{DeadLetters: []DeadLetter{}}
 	swept, err := o.Queues.Look(ctx, arn, Sweep{After: after, Max: limit, Brief: true}, func(l Letter) {
-		d := o.deadLetter(arn, l)
+		d := o.deadLetter(ctx, arn, l)
 		d.Body, d.Attributes = "", nil
 		page.DeadLetters = append(page.DeadLetters, d)
 	})
@@ -87,7 +87,7 @@ func (o *Operator) ShowDeadLetter(ctx context.Context, queue, id string) (DeadLe
 	}
 	var found *DeadLetter
 	swept, err := o.Queues.Look(ctx, arn, Sweep{IDs: []string{id}}, func(l Letter) {
-		d := o.deadLetter(arn, l)
+		d := o.deadLetter(ctx, arn, l)
 		found = &d
 	})
 	switch {
@@ -103,7 +103,10 @@ func (o *Operator) ShowDeadLetter(ctx context.Context, queue, id string) (DeadLe
 		"Queue %s has no message %q: `postino dlq list %[1]s` shows those it has", o.queueLabel(arn), shorten(id))
 }
 
-func (o *Operator) deadLetter(arn string, l Letter) DeadLetter {
+func (o *Operator) deadLetter(ctx context.Context, arn string, l Letter) DeadLetter {
+	if r, err := o.recordOf(ctx, arn, l); err == nil && r.Body != l.Body { // else it is shown as it lies there
+		l.Body, l.Attributes, l.Bytes = r.Body, r.Attributes, len(r.Body)
+	}
 	d := DeadLetter{ID: l.ID, Queue: o.queueLabel(arn), Sent: l.Sent, Receives: l.ReceiveCount, Bytes: l.Bytes, Body: l.Body}
 	for _, a := range l.Attributes {
 		d.Attributes = append(d.Attributes, Attribute(a))
@@ -118,11 +121,12 @@ func (o *Operator) deadLetter(arn string, l Letter) DeadLetter {
 }
 
 // recordOf is what the Redrive verb gets of a letter.
-func recordOf(queue string, l Letter) pipeline.Record {
-	return pipeline.Record{
-		ID: l.ID, Body: l.Body, Group: l.Group, Attributes: l.Attributes,
-		ReceiveCount: l.ReceiveCount, Queue: queue,
+func (o *Operator) recordOf(ctx context.Context, queue string, l Letter) (pipeline.Record, error) {
+	r := pipeline.Record{ID: l.ID, Body: l.Body, Group: l.Group, Attributes: l.Attributes, ReceiveCount: l.ReceiveCount, Queue: queue}
+	if o.Open == nil {
+		return r, nil
 	}
+	return o.Open(ctx, r)
 }
 
 // readNote answers nil for a value that is not the pipeline's: a queue may hold

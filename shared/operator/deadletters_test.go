@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -212,6 +213,36 @@ func TestRedrivingAllDoesNotMeetAgainWhatDiesAgain(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"m-l0", "m-l1", "m-l2", "m-l3", "m-l4"}, slices.Sorted(slices.Values(w.queues.ids("dlq")))); d != "" {
 		t.Error(d)
+	}
+}
+
+// A schedule may have left a job's body elsewhere: what is shown and sent is the
+// job, not what stands for it.
+func TestALetterThatStandsForAnotherIsOpened(t *testing.T) {
+	w := newWorld()
+	job := push.Job{Kind: push.Notification, Subscription: subA, Attempt: 2, Message: push.Message{ID: "m", TopicARN: orders, Body: "large"}}.Encode()
+	for _, id := range []string{"l1", "l2"} {
+		l := letter(id, -1)
+		l.Body, l.Attributes = "stands for "+id, nil
+		w.queues.put("failed", l)
+	}
+	w.Open = func(_ context.Context, r pipeline.Record) (pipeline.Record, error) {
+		if r.ID == "l2" {
+			return r, errors.New("the table does not answer")
+		}
+		r.Body = job
+		return r, nil
+	}
+	shown, err := w.ShowDeadLetter(t.Context(), "failed", "l1")
+	if err != nil || shown.Body != job || shown.Bytes != len(job) || shown.Job == nil || shown.Job.Subscription != subA {
+		t.Errorf("shown is %+v, %v", shown, err)
+	}
+	if closed, err := w.ShowDeadLetter(t.Context(), "failed", "l2"); err != nil || closed.Body != "stands for l2" || closed.Job != nil {
+		t.Errorf("shown is %+v, %v", closed, err)
+	}
+	got, err := w.Redrive(t.Context(), "failed", RedriveRequest{All: true})
+	if err != nil || got.Redriven != 1 || len(got.Kept) != 1 || got.Kept[0].ID != "l2" || len(w.redriver.sent) != 1 || w.redriver.sent[0].Body != job {
+		t.Errorf("redriven %+v, %v, sent %+v", got, err, w.redriver.sent)
 	}
 }
 

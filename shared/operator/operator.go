@@ -26,6 +26,10 @@ type Operator struct {
 
 	// Redriver sends dead letters again.
 	Redriver Redriver
+	// Open gives the message that a letter of FailedJobsQueue stands for, where a
+	// schedule left its body elsewhere, and other letters as they are; nil where
+	// bodies are always in their messages.
+	Open func(ctx context.Context, r pipeline.Record) (pipeline.Record, error)
 
 	// Publisher takes messages for topics.
 	Publisher Publisher

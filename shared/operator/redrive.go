@@ -119,7 +119,11 @@ func (s *redriving) send(ctx context.Context, batch []Letter) (done []bool) {
 					errs[i] = fmt.Errorf("panic: %v", p)
 				}
 			}()
-			errs[i] = s.Redriver.Send(ctx, recordOf(s.queue, l), s.force)
+			r, err := s.recordOf(ctx, s.queue, l)
+			if err == nil {
+				err = s.Redriver.Send(ctx, r, s.force)
+			}
+			errs[i] = err
 		})
 	}
 	wg.Wait()

@@ -19,14 +19,15 @@ type TestMessage struct {
 	Endpoint     string `json:"endpoint"`
 	// Paused: the message waits until the subscription is resumed.
 	Paused bool `json:"paused"`
-	// Unlogged: an attempt that succeeds at once may be found in no log that can be
-	// read here; ShowDelivery is sure to tell failures alone.
-	Unlogged bool `json:"unlogged,omitempty"`
 }
 
 // TestAttribute marks test messages, so that a receiver can tell them from real
 // ones; its value is "true". Raw deliveries over HTTP carry no attributes.
 const TestAttribute = "PostinoTest"
+
+// TestGeneration is the generation of test messages' deliveries: those are recorded
+// also when they succeed at once, so that ShowDelivery tells.
+const TestGeneration = "test"
 
 // SendTest queues one notification for one subscription and for none of its
 // topic's others. It is pushed as any other: signed, throttled, retried and, in
@@ -52,7 +53,7 @@ func (o *Operator) SendTest(ctx context.Context, which string) (TestMessage, err
 	}
 	// It goes out unsigned: the deliver verb signs what its subscriber expects
 	// to be signed.
-	job := push.Job{Kind: push.Notification, Subscription: sub.ARN, Attempt: 1, Phase: "initial", Message: push.Message{
+	job := push.Job{Kind: push.Notification, Subscription: sub.ARN, Generation: TestGeneration, Attempt: 1, Phase: "initial", Message: push.Message{
 		ID: id, TopicARN: sub.TopicARN, Subject: "Test message",
 		Body:       "This is a test that an operator of Postino sent to this subscription alone.",
 		Attributes: []push.Attribute{{Name: TestAttribute, Type: "String", Value: "true"}},
@@ -62,7 +63,7 @@ func (o *Operator) SendTest(ctx context.Context, which string) (TestMessage, err
 	if len(errs) == 1 && errs[0] != nil {
 		return TestMessage{}, fmt.Errorf("the test message could not be queued: %w", errs[0])
 	}
-	return TestMessage{MessageID: id, Subscription: sub.ARN, Endpoint: sub.SafeEndpoint(), Paused: sub.Paused, Unlogged: o.DeliveryLog == nil || o.LogsSome}, nil
+	return TestMessage{MessageID: id, Subscription: sub.ARN, Endpoint: sub.SafeEndpoint(), Paused: sub.Paused}, nil
 }
 
 // newID makes a random UUID of r's bytes.

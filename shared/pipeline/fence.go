@@ -19,7 +19,8 @@ import (
 //  3. who finds (n) finished sends the successor again, since whoever finished
 //     it may have crashed before sending; copies are settled by rule 1.
 //
-// A first attempt that succeeds touches no record. But one whose job was in hand
+// A first attempt that succeeds touches no record, unless somebody asked for the
+// delivery, by a redrive or a test, and will look for it. But one whose job was in hand
 // before, so that it may have been made already, is claimed like the rest: a
 // failure on our side behind a push that failed must not repeat the push.
 
@@ -28,6 +29,10 @@ import (
 func (r run) repeated() bool {
 	return r.job.Attempt == 1 && (r.record.ReceiveCount > 1 || r.job.Stumbles > 0)
 }
+
+// wanted reports whether somebody asked for this one delivery and will look for
+// what became of it: generations are made by redrives and tests alone.
+func (r run) wanted() bool { return r.job.Generation != "" }
 
 // unusual is the kind of a job that is no notification.
 func (r run) unusual() push.Kind {
@@ -59,7 +64,7 @@ func (d *Deliver) claim(ctx context.Context, r run) (claim push.Delivery, verdic
 // settle records attempt a and sees to what follows.
 func (d *Deliver) settle(ctx context.Context, r run, claim push.Delivery, a push.Attempt, next deliverypolicy.Decision) bool {
 	unclaimed := claim.Owner == ""
-	if unclaimed && next.Action == deliverypolicy.Done {
+	if unclaimed && next.Action == deliverypolicy.Done && !r.wanted() {
 		return d.delivered(r, a)
 	}
 	rec := claim

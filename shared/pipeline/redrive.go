@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
 	"postino/shared/envelope"
 	"postino/shared/push"
+	"postino/shared/redrivepolicy"
 )
 
 // Redrive sends dead letters again: to the same subscription, as a new
@@ -90,12 +90,26 @@ func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
 	if err != nil {
 		return err
 	}
+	if !force && !v.mayCome(r.Queue, sub) {
+		return &UnsendableError{"it names a subscription whose RedrivePolicy names another queue, so that anybody may have put it here; --force sends it all the same"}
+	}
 	if err := v.Queues.Send(ctx, v.Names.Retry, []Outgoing{{Body: j.Encode(), Group: groupOf(j.Subscription)}})[0]; err != nil {
 		return err
 	}
 	v.observe(Event{Kind: EventRedriven, Subscription: j.Subscription, TopicARN: j.Message.TopicARN, MessageID: j.Message.ID,
 		Generation: j.Generation, Push: j.Kind, TraceID: j.Message.Trace.ID(), Lane: r.Queue, Reason: "a dead letter was sent again"})
 	return nil
+}
+
+// mayCome reports whether a letter for sub may lie in a queue: in DeadLetterQueue,
+// where Deliver alone sends, or in the subscription's own. Whoever may send to the
+// queue of one subscription must not reach the endpoint of another.
+func (v *Redrive) mayCome(queue string, sub push.Subscription) bool {
+	if queueName(queue) == queueName(v.Names.DeadLetter) {
+		return true
+	}
+	p, err := redrivepolicy.Parse(sub.RedrivePolicy)
+	return err == nil && p.DeadLetterTargetARN == queue
 }
 
 // again returns a message of FailedJobsQueue to the queue it failed on: our own
@@ -126,9 +140,13 @@ func (v *Redrive) again(ctx context.Context, r Record) error {
 // job makes the new generation's first job of a dead letter.
 func (v *Redrive) job(r Record) (push.Job, error) {
 	note, noted := noteOf(r.Attributes)
+	if !noted {
+		// A body alone must not choose a subscription: it may be a publisher's.
+		return push.Job{}, &UnsendableError{"it carries no note of its subscription"}
+	}
 	m, err := envelope.Parse(r.Body)
 	switch {
-	case noted && note.Raw:
+	case note.Raw:
 		m = push.Message{ID: note.MessageID, TopicARN: note.Topic, Subject: note.Subject, Body: r.Body, Timestamp: note.Published.UTC()}
 		for _, a := range r.Attributes {
 			if a.Name != DeadLetterAttribute && a.Name != RefusalAttribute {
@@ -136,17 +154,14 @@ func (v *Redrive) job(r Record) (push.Job, error) {
 			}
 		}
 	case err != nil:
-		return push.Job{}, &UnsendableError{"it is neither a job nor an SNS envelope, and carries no note of its subscription"}
-	case !noted && slices.ContainsFunc(r.Attributes, func(a push.Attribute) bool { return a.Name != RefusalAttribute }):
-		// Envelopes carry no attributes, so this is a raw body that looks like
-		// one: a publisher's, who must not choose the subscription.
-		return push.Job{}, &UnsendableError{"it is a raw message without a note of its subscription"}
-	case !noted:
-		note.Subscription = subscriptionInEnvelope(r.Body)
+		return push.Job{}, &UnsendableError{"it is no SNS envelope, though its note says so"}
 	}
 	m.Trace = push.ParseTrace(note.TraceParent, note.TraceState)
 	if push.TopicOf(note.Subscription) == "" {
 		return push.Job{}, &UnsendableError{"it does not say which subscription it was for"}
+	}
+	if m.TopicARN != push.TopicOf(note.Subscription) || note.Redrives < 0 {
+		return push.Job{}, &UnsendableError{"its note is not one that Postino wrote"}
 	}
 	if m.ID == "" {
 		return push.Job{}, &UnsendableError{"it does not say which message it was"}
@@ -173,20 +188,6 @@ func noteOf(attributes []push.Attribute) (DeadLetterNote, bool) {
 		}
 	}
 	return DeadLetterNote{}, false
-}
-
-// subscriptionInEnvelope reads the subscription's ARN from the unsubscribe
-// link, for letters whose attributes had no room for the note.
-func subscriptionInEnvelope(body string) string {
-	var e struct{ UnsubscribeURL string }
-	if json.Unmarshal([]byte(body), &e) != nil {
-		return ""
-	}
-	u, err := url.Parse(e.UnsubscribeURL)
-	if err != nil {
-		return ""
-	}
-	return u.Query().Get("SubscriptionArn")
 }
 
 func (v *Redrive) observe(e Event) {

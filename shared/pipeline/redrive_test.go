@@ -29,9 +29,13 @@ func letter(i int, raw bool, edit func(*DeadLetterNote)) Record {
 	return Record{ID: "letter-1", Body: body, Queue: ownDLQ, Attributes: append(attributes, push.Attribute{Name: DeadLetterAttribute, Type: "String", Value: string(b)})}
 }
 
+// ownQueue gives a subscription the queue that letters come from.
+func ownQueue(s *push.Subscription) { s.RedrivePolicy = `{"deadLetterTargetArn":"` + ownDLQ + `"}` }
+
 func TestALetterIsSentAgainAsANewGenerationOfTheSameMessage(t *testing.T) {
 	for _, raw := range []bool{false, true} {
 		f := newFakes(1)
+		f.change(0, ownQueue)
 		l := letter(0, raw, nil)
 		if failed := f.redrive().Handle(t.Context(), []Record{l}); failed != nil {
 			t.Fatal(failed)
@@ -61,7 +65,7 @@ func TestALetterIsSentAgainAsANewGenerationOfTheSameMessage(t *testing.T) {
 
 func TestALetterDiesAndComesToLifeAndDiesAgainUpToTheLimit(t *testing.T) {
 	f := newFakes(1)
-	f.change(0, func(s *push.Subscription) { s.RedrivePolicy = `{"deadLetterTargetArn":"` + ownDLQ + `"}` })
+	f.change(0, ownQueue)
 	f.answer = always(gone)
 	f.start(f.job(0))
 	f.run(t, f.deliver())
@@ -131,15 +135,44 @@ func TestALetterThatCannotBeSentAgainMovesToDeadLetterWithTheReason(t *testing.T
 	}
 }
 
-func TestAnEnvelopeWithoutANoteIsSentToWhomItsUnsubscribeLinkNames(t *testing.T) {
-	f := newFakes(1)
-	l := letter(0, false, nil)
-	l.Attributes = []push.Attribute{{Name: RefusalAttribute, Type: "String", Value: "limit"}}
-	if failed := f.redrive().Handle(t.Context(), []Record{l}); failed != nil {
-		t.Fatal(failed)
-	}
-	if j, _ := f.onlyJob(t, crashNames.Retry); j.Subscription != subARN(topicA, 0) || j.Redrives != 1 {
-		t.Errorf("job %+v", j)
+// Whoever may send to the queue of one subscription chooses no other's endpoint.
+func TestAForgedLetterReachesNobody(t *testing.T) {
+	bare := letter(0, false, nil)
+	bare.Attributes = nil
+	for name, c := range map[string]struct {
+		letter Record
+		// anywhere: not from DeadLetterQueue either, nor by force.
+		anywhere bool
+		spoil    func(*push.Subscription)
+	}{
+		"of a subscription with another queue": {letter(0, false, nil), false, func(s *push.Subscription) {
+			s.RedrivePolicy = `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:another"}`
+		}},
+		"of a subscription with no queue":             {letter(0, true, nil), false, func(s *push.Subscription) { s.RedrivePolicy = "" }},
+		"an envelope alone, whose link names it":      {bare, true, ownQueue},
+		"with another topic in its note":              {letter(0, true, func(n *DeadLetterNote) { n.Topic = topicA + "-ceo" }), true, ownQueue},
+		"with another subscription than its envelope": {letter(0, false, func(n *DeadLetterNote) { n.Subscription = subARN(topicA+"-b", 0) }), true, ownQueue},
+		"that claims to have redrives to spare":       {letter(0, true, func(n *DeadLetterNote) { n.Redrives = -1000 }), true, ownQueue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakes(1)
+			f.change(0, c.spoil)
+			v := f.redrive()
+			err := v.Send(t.Context(), c.letter, false)
+			if _, final := errors.AsType[*UnsendableError](err); !final || len(f.sent) != 0 {
+				t.Errorf("it is sent (%v): %v", err, f.sent)
+			}
+			if failed := v.Handle(t.Context(), []Record{c.letter}); failed != nil || len(f.in(crashNames.Retry)) != 0 {
+				t.Errorf("the function sends it: %v, %v", failed, f.sent)
+			}
+			f.sent = nil
+			forced := v.Send(t.Context(), c.letter, true)
+			c.letter.Queue = crashNames.DeadLetter
+			trusted := v.Send(t.Context(), c.letter, false)
+			if (forced != nil) != c.anywhere || (trusted != nil) != c.anywhere {
+				t.Errorf("by force: %v; from DeadLetterQueue: %v", forced, trusted)
+			}
+		})
 	}
 }
 

@@ -37,10 +37,15 @@ func (i invocations) batch(next Batch) Batch {
 			done.RequestID = c.AwsRequestID
 		}
 		done.Deadline, _ = ctx.Deadline()
+		// What neither answers nor says what failed comes back whole.
+		done.Returned = len(e.Records)
 		defer func() {
-			done.Returned, done.Ended = len(answer.BatchItemFailures), i.now()
+			done.Ended = i.now()
 			i.log.BatchDone(done)
 		}()
-		return next(ctx, e)
+		if answer, err = next(ctx, e); err == nil {
+			done.Returned = len(answer.BatchItemFailures)
+		}
+		return answer, err
 	}
 }

@@ -144,6 +144,23 @@ func TestWhatAPanicLeavesBehindIsWrittenAllTheSame(t *testing.T) {
 	}
 }
 
+func TestABatchThatFailsWholeComesBackWhole(t *testing.T) {
+	b, log := function(t)
+	for name, next := range map[string]Batch{
+		"a panic":  func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) { panic("out of luck") },
+		"an error": func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) { return events.SQSEventResponse{}, errors.New("no") },
+	} {
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = b.seen.batch(next)(t.Context(), batchOf(3))
+		}()
+		all := with(lines(t, log), "records")
+		if len(all) != 1 || all[0]["records"] != 3.0 || all[0]["returned"] != 3.0 {
+			t.Errorf("%s: %v", name, all)
+		}
+	}
+}
+
 func TestAPublishWritesItsMetricsAndNothingWhereThereAreNone(t *testing.T) {
 	b, log := function(t)
 	answer, err := b.seen.publish(func(_ context.Context, raw json.RawMessage) (any, error) {

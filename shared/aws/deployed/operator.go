@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"postino/shared/aws/awscall"
+	"postino/shared/aws/schedulertimer"
 	"postino/shared/aws/stack"
 	"postino/shared/aws/statuslog"
 	"postino/shared/config"
@@ -27,7 +28,8 @@ func Operator(settings aws.Config, c config.Config, logGroup string) (*operator.
 	}
 	// Without the signing key: the deliver function signs what comes unsigned.
 	publish := &pipeline.Publish{Directory: s.Store, Queues: s.Queue, Names: c.Queues, Now: time.Now, NewID: uuid.NewString, InlineLimit: c.InlineFanout}
-	o := &operator.Operator{Deliveries: s.Store, Directory: s.Store, Keys: s.Keys, Queues: s.Queue, Jobs: s.Queue, Names: c.Queues,
+	opener := &schedulertimer.Opener{Payloads: s.Store, Trusted: []string{c.Queues.Failed}}
+	o := &operator.Operator{Open: opener.Open, Deliveries: s.Store, Directory: s.Store, Keys: s.Keys, Queues: s.Queue, Jobs: s.Queue, Names: c.Queues,
 		Redriver: &pipeline.Redrive{Directory: s.Store, Queues: s.Queue, Names: c.Queues, Now: time.Now, MaxRedrives: c.MaxRedrives,
 			Republisher: lambdaio.PublishHandler{Publisher: publish, EventTopic: c.EventTopicARN}},
 		Publisher: publish, Region: c.Region, Account: c.Account, Aliases: aliases(c.Queues), Now: time.Now, Random: rand.Reader, Explain: awscall.Tell}

@@ -95,7 +95,7 @@ type Opener struct {
 func (o *Opener) Handle(ctx context.Context, records []pipeline.Record) (failed []string) {
 	open := make([]pipeline.Record, 0, len(records))
 	for _, r := range records {
-		opened, err := o.open(ctx, r)
+		opened, err := o.Open(ctx, r)
 		if err != nil {
 			failed = append(failed, r.ID)
 			if o.Observer != nil {
@@ -112,7 +112,9 @@ func (o *Opener) Handle(ctx context.Context, records []pipeline.Record) (failed 
 	return append(failed, o.Next.Handle(ctx, open)...)
 }
 
-func (o *Opener) open(ctx context.Context, r pipeline.Record) (pipeline.Record, error) {
+// Open gives the message that r refers to, and r itself where it refers to none or
+// its payload is gone.
+func (o *Opener) Open(ctx context.Context, r pipeline.Record) (pipeline.Record, error) {
 	name, ok := referred(r.Body)
 	if !ok || !o.trusts(r.Queue) {
 		return r, nil
