@@ -43,7 +43,8 @@ caller of each new process wait for.
 Measured are the functions' own binaries, built as for AWS, started as processes of
 one machine with the variables of a deployed stack. A stand-in for Lambda's runtime
 API hands them one event. *Init* is from the start of the process until it asks for
-its first event: the Go runtime, reading the settings, making the clients.
+its first event: the Go runtime, reading the settings, making the clients, and for
+Publish and Deliver the signing key, which is read from the table.
 *First invocation* is from handing over the event until its answer, with the first
 calls of AWS and the connections for them, here to an emulator on the same machine.
 
