@@ -248,7 +248,8 @@ func parametersOf(values map[string]string) (out []cloudformationtypes.Parameter
 
 // idIn is the first label of a Function URL's host.
 func idIn(functionURL string) string {
-	id, _, _ := strings.Cut(strings.TrimPrefix(functionURL, "https://"), ".")
+	_, host, _ := strings.Cut(functionURL, "://")
+	id, _, _ := strings.Cut(host, ".")
 	return id
 }
 

@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 port=${1:?the port of the emulator}
 go=${GO:-go}
+export EMULATOR=ministack
 
 cleanup() {
   infra/local/ministack.sh stop "$port"

@@ -9,7 +9,8 @@
 #   infra/local/sam.sh install     install the SAM CLI, once
 #   infra/local/sam.sh lint        check the templates with sam validate and cfn-lint
 #
-# PORT is 4566 unless given.
+# PORT is 4566 unless given. EMULATOR is ministack or localemu: unless set, the one
+# that runs on PORT, or ministack.
 set -euo pipefail
 
 VERSION=1.170.0
@@ -17,12 +18,17 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 venv=$root/.cache/sam
 command=${1:-}
 port=${2:-4566}
+emulator=${EMULATOR:-}
+if [[ -z $emulator ]]; then
+  [[ -d $root/.cache/localemu-run/$port ]] && emulator=localemu || emulator=ministack
+fi
+run=$root/.cache/$emulator-run/$port
 url=http://127.0.0.1:$port
 stack=postino
 # The first key's secret is told once; down removes it with everything else.
-keyfile=$root/.cache/ministack-run/$port/key
+keyfile=$run/key
 # Endpoints on this host are for this stack only: AWS has nothing of its own there.
-networks=127.0.0.0/8
+networks=${ALLOW_NETWORKS:-127.0.0.0/8}
 # Any queue of the emulated account may be a subscriber's dead-letter queue, unless
 # the tests, which make their own, say which.
 queues=${DEAD_LETTER_QUEUE_ARNS:-arn:aws:sqs:us-east-1:000000000000:*}
@@ -33,9 +39,13 @@ events=arn:aws:sns:us-east-1:000000000000:events
 # In sam's own quoting.
 pattern='"{\"source\":[\"postino.sample\"]}"'
 
-usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 [[ $port =~ ^[0-9]+$ ]] || usage
+case $emulator in
+  ministack | localemu) ;;
+  *) echo "EMULATOR is $emulator: ministack or localemu it must be" >&2; exit 2 ;;
+esac
 
 # shellcheck source=infra/local/stripped.sh
 . "$root/infra/local/stripped.sh"
@@ -46,10 +56,13 @@ install() {
 
 # emulated runs a command without this machine's own AWS settings, lest anything
 # reach an account.
-emulated() {
-  (cd "$root" && env -u AWS_PROFILE -u AWS_SESSION_TOKEN AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
+emulated() { (become "$@"); }
+
+become() {
+  cd "$root"
+  exec env -u AWS_PROFILE -u AWS_SESSION_TOKEN AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
     AWS_ENDPOINT_URL="$url" AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
-    AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 CGO_ENABLED=0 "$@")
+    AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 CGO_ENABLED=0 "$@"
 }
 
 sam() { emulated "$venv/bin/sam" "$@"; }
@@ -71,10 +84,10 @@ for o in json.load(sys.stdin):
 
 # deploy is quiet unless it fails; the parameters are "Name=Value" words.
 deploy() {
-  local log=$root/.cache/ministack-run/$port/deploy.log
+  local log=$run/deploy.log
   if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "DeadLetterQueueArns=$queues" \
     "EventPattern=$pattern" "QueueDelaySeconds=$delay" ProtectTable=false Trace=yes "$@" >"$log" 2>&1; then
-    cat "$log" >&2
+    sed 's/.*\r//; /Uploading to/d' "$log" >&2
     exit 1
   fi
 }
@@ -82,16 +95,16 @@ deploy() {
 # public turns the Function URL, a host name of AWS's, into one that this machine
 # can reach.
 public() {
-  local id=${1#https://}
+  local id=${1#*://}
   echo "$url/_aws/lambda-url/${id%%.*}"
 }
 
 up() {
-  "$root/infra/local/ministack.sh" start "$port" >/dev/null
+  "$root/infra/local/$emulator.sh" start "$port" >/dev/null
   install
   echo "building the functions" >&2
-  stripped sam build --parameter-overrides "Arch=$(architecture)" >"$root/.cache/ministack-run/$port/build.log" 2>&1 || {
-    cat "$root/.cache/ministack-run/$port/build.log" >&2
+  stripped sam build --parameter-overrides "Arch=$(architecture)" >"$run/build.log" 2>&1 || {
+    cat "$run/build.log" >&2
     exit 1
   }
   echo "deploying the stack $stack" >&2
@@ -110,9 +123,9 @@ up() {
 }
 
 environment() {
-  local endpoint
-  endpoint=$(output EndpointUrl)
-  [[ -n $endpoint && -s $keyfile ]] || { echo "no stack is up on port $port: infra/local/sam.sh up $port" >&2; exit 1; }
+  local endpoint=
+  [[ ! -s $keyfile ]] || endpoint=$(output EndpointUrl 2>/dev/null) || endpoint=
+  [[ -n $endpoint ]] || { echo "no stack is up on port $port: infra/local/sam.sh up $port" >&2; exit 1; }
   cat <<END
 export AWS_ENDPOINT_URL=$url
 export AWS_ENDPOINT_URL_SNS=$endpoint
@@ -135,9 +148,9 @@ lint() {
 
 case $command in
   up) up ;;
-  down) "$root/infra/local/ministack.sh" stop "$port" ;;
+  down) "$root/infra/local/$emulator.sh" stop "$port" ;;
   env) environment ;;
-  sam) shift 2; sam "$@" ;;
+  sam) shift 2; become "$venv/bin/sam" "$@" ;;
   install) install ;;
   lint) lint ;;
   *) usage ;;

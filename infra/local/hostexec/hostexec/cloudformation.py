@@ -1,0 +1,43 @@
+"""What the SAM transform makes, and UsePreviousTemplate.
+
+LocalEmu resolves a template's references once before it applies the transform and
+refuses those to resources that only the transform adds: a function's URL, say. AWS
+applies the transform first. Here such a reference stays as it is until then.
+
+It also wants a template for each update of a stack, whatever UsePreviousTemplate says.
+"""
+
+import functools
+
+from localemu.services.cloudformation.engine.v2.change_set_model_transform import ChangeSetModelTransform
+from localemu.services.cloudformation.engine.validations import ValidationError
+from localemu.services.cloudformation.stores import get_cloudformation_store
+from localemu.services.cloudformation.v2.provider import CloudformationProviderV2, find_stack_v2
+
+
+def repair() -> None:
+    for name in ("visit_node_intrinsic_function_fn_get_att", "visit_node_intrinsic_function_ref"):
+        setattr(ChangeSetModelTransform, name, tolerant(getattr(ChangeSetModelTransform, name)))
+    CloudformationProviderV2.update_stack = with_previous_template(CloudformationProviderV2.update_stack)
+
+
+def tolerant(visit):
+    def visit_or_leave(self, node):
+        try:
+            return visit(self, node)
+        except ValidationError:
+            return self.visit(node.arguments)
+
+    return visit_or_leave
+
+
+def with_previous_template(update_stack):
+    @functools.wraps(update_stack)  # with the marks that make it a handler
+    def update(self, context, request):
+        if request.get("UsePreviousTemplate"):
+            stack = find_stack_v2(get_cloudformation_store(context.account_id, context.region), request["StackName"])
+            if stack:
+                request["TemplateBody"] = stack.template_body
+        return update_stack(self, context, request)
+
+    return update

@@ -1,0 +1,80 @@
+"""The permissions that a request needs, as AWS has them (Service Authorization
+Reference, Amazon DynamoDB and Amazon EventBridge Scheduler).
+
+LocalEmu asks for every kind of write, on every table, for any transaction, knows
+neither indexes nor the condition keys of DynamoDB and KMS, names schedules without
+their group, and takes whoever asks who he is for known.
+"""
+
+import contextvars
+
+from localemu.aws.api import CommonServiceException
+from localemu.services.iam_enforcement import arn_builder, enforcer, service_action_map
+from localemu.services.iam_enforcement.enforcer import IAMEnforcementHandler, resolve_caller
+
+request = contextvars.ContextVar("request", default=None)
+
+ACTIONS = {"ConditionCheck": "ConditionCheckItem", "Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "Get": "GetItem"}
+
+
+def repair() -> None:
+    enforce, map_action, conditions = IAMEnforcementHandler.__call__, service_action_map.map_action, enforcer._build_conditions
+
+    def enforce_request(self, chain, context, response):
+        if context.operation and context.operation.name == "GetCallerIdentity":
+            known(self, context)
+        token = request.set(context.service_request)
+        try:
+            return enforce(self, chain, context, response)
+        finally:
+            request.reset(token)
+
+    def map_request(service, operation):
+        items = (request.get() or {}).get("TransactItems")
+        if service == "dynamodb" and items:
+            return sorted({"dynamodb:" + ACTIONS[kind] for item in items for kind in item})
+        return map_action(service, operation)
+
+    def conditions_with_keys(context, caller):
+        asked = context.service_request or {}
+        found = conditions(context, caller)
+        if context.service.service_name == "dynamodb" and (keys := sorted(leading_keys(asked))):
+            found["dynamodb:LeadingKeys"] = keys
+        for name, value in (asked.get("EncryptionContext") or {}).items():
+            found["kms:EncryptionContext:" + name] = value
+        return found
+
+    IAMEnforcementHandler.__call__ = enforce_request
+    enforcer._build_conditions = conditions_with_keys
+    service_action_map.map_action = map_request
+    arn_builder._SERVICE_ARN_BUILDERS.update(dynamodb=table, scheduler=schedule)
+
+
+def known(handler: IAMEnforcementHandler, context) -> None:
+    """Refuses credentials that are nobody's."""
+    key = enforcer._extract_access_key(context)
+    if not handler._is_internal_call(context, key) and resolve_caller(key, context.account_id, context.region) is None:
+        raise CommonServiceException("InvalidClientTokenId", "The security token included in the request is invalid.", 403)
+
+
+def table(params: dict, region: str, account: str) -> str:
+    """The table of a request that is about one, and the index if it has one."""
+    names = {params["TableName"]} if "TableName" in params else set(params.get("RequestItems", ()))
+    names |= {op["TableName"] for item in params.get("TransactItems", ()) for op in item.values()}
+    name = names.pop() if len(names) == 1 else "*"
+    arn = name if name.startswith("arn:") else f"arn:aws:dynamodb:{region}:{account}:table/{name}"
+    return f"{arn}/index/{params['IndexName']}" if "IndexName" in params else arn
+
+
+def leading_keys(value) -> set[str]:
+    """The partition keys, which this table's items have under pk, of a request."""
+    if isinstance(value, list):
+        return set().union(*map(leading_keys, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {value["pk"]["S"]} if isinstance(value.get("pk"), dict) and "S" in value["pk"] else set()
+    return own.union(*map(leading_keys, value.values()))
+
+
+def schedule(params: dict, region: str, account: str) -> str:
+    return f"arn:aws:scheduler:{region}:{account}:schedule/{params.get('GroupName', 'default')}/{params.get('Name', '*')}"

@@ -1,0 +1,28 @@
+"""What LocalEmu loads from here."""
+
+from localemu.runtime import hooks
+from localemu.services.lambda_.invocation.plugins import RuntimeExecutorPlugin
+
+
+class HostExecutorPlugin(RuntimeExecutorPlugin):
+    """Chosen by LAMBDA_RUNTIME_EXECUTOR=host."""
+
+    name = "host"
+
+    def load(self, *args, **kwargs):
+        from hostexec.executor import HostExecutor
+
+        return HostExecutor
+
+
+@hooks.on_infra_start()
+def repair():
+    """Each module says what of LocalEmu's it mends."""
+    from hostexec import cloudformation, dynamodb, functionurl, loggroup, permissions, sqsbodies
+
+    cloudformation.repair()
+    dynamodb.repair()
+    functionurl.repair()
+    loggroup.repair()
+    permissions.repair()
+    sqsbodies.repair()

@@ -1,0 +1,110 @@
+# shellcheck shell=bash
+# Sourced by the emulators' scripts: what they do with their processes and ports is
+# the same. The script has set root, name (the emulator's folders), what (its name
+# for people), program (a word of its command line) and port, and defines healthy.
+[[ $port =~ ^[0-9]+$ ]] || usage
+url=http://127.0.0.1:$port
+run=$root/.cache/$name-run/$port
+venv=$root/.cache/$name
+pidfile=$run/pid
+
+# request METHOD PATH succeeds when the emulator answers 200 within ten seconds.
+request() {
+  local status
+  exec 3<>"/dev/tcp/127.0.0.1/$port" || return 1
+  printf '%s %s HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n' "$1" "$2" >&3
+  read -r -t 10 status <&3 || status=
+  exec 3<&-
+  [[ $status == *" 200"* ]]
+} 2>/dev/null
+
+# ours prints the running emulator's pid. The command line is compared because a
+# pid may have been given to somebody else since.
+ours() {
+  local pid line
+  pid=$(cat "$pidfile" 2>/dev/null) || return 1
+  line=$({ tr '\0' ' ' <"/proc/$pid/cmdline" || ps -o command= -p "$pid"; } 2>/dev/null) || return 1
+  [[ $line == *"$program"* ]] || return 1
+  echo "$pid"
+}
+
+# started prints the pids of everything that start has started and that still
+# runs: what has the run folder in its environment, which functions get too, or
+# where environments cannot be seen, what is in the emulator's process group.
+started() {
+  if [[ -d /proc/self ]]; then
+    { grep -lszxF "TMPDIR=$run/tmp" /proc/[0-9]*/environ || true; } | cut -d/ -f3
+  elif [[ -f $pidfile ]]; then
+    ps -A -o pid=,pgid= | awk -v group="$(<"$pidfile")" '$2 == group { print $1 }'
+  fi
+}
+
+# vacant fails where somebody else has the port.
+vacant() {
+  if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+    echo "port $port is taken by something that this script did not start: choose another, LOCAL_AWS_PORT=4600 say" >&2
+    exit 1
+  fi
+}
+
+# begin VARIABLE=VALUE... COMMAND... runs the emulator in a clean environment, and
+# waits a minute at most until it is healthy.
+begin() {
+  rm -rf "$run"
+  mkdir -p "$run/tmp"
+  env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "$@" </dev/null >"$run/log" 2>&1 &
+  echo $! >"$pidfile"
+  for _ in $(seq 600); do
+    healthy && return
+    ours >/dev/null || break
+    sleep 0.1
+  done
+  echo "$what did not start; the end of $run/log:" >&2
+  tail -n 20 "$run/log" >&2
+  end
+  exit 1
+}
+
+# end ends all processes; the emulator is asked first.
+end() {
+  local pid
+  if pid=$(ours); then
+    kill -TERM "$pid" 2>/dev/null || true
+    for _ in $(seq 100); do
+      ours >/dev/null || break
+      sleep 0.1
+    done
+  fi
+  for pid in $(started); do
+    kill -KILL "$pid" 2>/dev/null || true
+  done
+  rm -rf "$run"
+}
+
+# check waits a moment, for processes that have been killed and not yet gone.
+check() {
+  local left
+  for _ in $(seq 50); do
+    left=$(started)
+    [[ -z $left ]] && return
+    sleep 0.1
+  done
+  echo "these processes were left behind by the emulator on port $port: ${left//$'\n'/ }" >&2
+  exit 1
+}
+
+# alive fails when the emulator has died, with its last words.
+alive() {
+  ours >/dev/null && healthy && return
+  if [[ -f $run/log ]]; then
+    echo "$what has died on port $port; the end of $run/log:" >&2
+    tail -n 20 "$run/log" >&2
+  else
+    echo "$what does not run on port $port" >&2
+  fi
+  exit 1
+}
+
+variables() {
+  echo "export AWS_ENDPOINT_URL=$url AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1"
+}
