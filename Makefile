@@ -12,7 +12,7 @@ LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart local-aws local-aws-down integration deploy clean
+.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart local-aws local-aws-down integration test-stacks sam-local deploy clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -100,9 +100,10 @@ BENCH_AWS_PORT ?= 4568
 bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 to 5 minutes, wants a quiet machine)
 	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh $(BENCH_AWS_PORT) --markdown docs/performance-aws.md
 
+# EMULATOR is ministack, or localemu, which needs Python 3.12.
 LOCAL_AWS_PORT ?= 4566
-local-aws: ## emulated AWS on loopback with the stack deployed by sam; prints what to export
-	@PYTHON='$(PYTHON)' infra/local/sam.sh up $(LOCAL_AWS_PORT)
+local-aws: ## emulated AWS (EMULATOR=ministack or localemu) on loopback with the stack deployed by sam; prints what to export
+	@PYTHON='$(PYTHON)' EMULATOR='$(EMULATOR)' infra/local/sam.sh up $(LOCAL_AWS_PORT)
 
 local-aws-down: ## stop it with everything it started
 	@infra/local/sam.sh down $(LOCAL_AWS_PORT)
@@ -111,6 +112,13 @@ local-aws-down: ## stop it with everything it started
 TEST_AWS_PORT ?= 4567
 integration: ## deploy to emulated AWS, test the stack from outside, stop it (4 minutes)
 	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/integration.sh $(TEST_AWS_PORT)
+
+STACKS_PORT ?= 4570
+test-stacks: ## the suite on LocalEmu, the second emulator, and the functions in containers (10 minutes)
+	@PYTHON='$(PYTHON)' GO='$(GO)' infra/local/test-stacks.sh $(STACKS_PORT)
+
+sam-local: ## the functions in containers under sam local, beside a stack on emulated AWS (3 minutes)
+	@PYTHON='$(PYTHON)' GO='$(GO)' infra/samlocal/run $(STACKS_PORT)
 
 # Wants make local-aws first: the functions get the variables of that stack.
 coldstart: ## measure how long the functions take to start; rewrites docs/cold-start.md

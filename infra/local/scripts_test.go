@@ -1,0 +1,84 @@
+// Package local tests what the scripts of this folder say when they cannot do what
+// they are for. What they do is tested by the suites that run on it.
+package local
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// run runs a script of this folder with commands of the test's own in front of
+// PATH, each a line of shell, and gives what it says.
+func run(t *testing.T, commands map[string]string, variables []string, script string, arguments ...string) (said string, code int) {
+	t.Helper()
+	folder := t.TempDir()
+	for name, line := range commands {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+line+"\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command("./"+script, arguments...) //nolint:gosec // the test's own words
+	c.Env = append(os.Environ(), append(variables, "PATH="+folder+":"+os.Getenv("PATH"))...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	if err := c.Run(); err != nil && c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if stdout.Len() > 0 {
+		t.Errorf("%s writes to standard output: %s", script, stdout.Bytes())
+	}
+	return stderr.String(), c.ProcessState.ExitCode()
+}
+
+const no = "exit 1"
+
+func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	noPython := map[string]string{"python3": no, "python3.12": no, "python3.13": no, "python3.14": no}
+	for name, c := range map[string]struct {
+		commands  map[string]string
+		variables []string
+		script    []string
+		says      string
+	}{
+		"MiniStack's port is taken": {nil, nil, []string{"ministack.sh", "start", port}, "port " + port + " is taken"},
+		"LocalEmu's port is taken":  {nil, nil, []string{"localemu.sh", "start", port}, "port " + port + " is taken"},
+		"no Python that LocalEmu runs on": {noPython, []string{"PYTHON=", "PYENV_ROOT=/nowhere"}, []string{"localemu.sh", "python"},
+			"LocalEmu needs Python 3.12 or later"},
+		"LocalEmu does not run":    {nil, nil, []string{"localemu.sh", "alive", port}, "LocalEmu does not run on port " + port},
+		"an emulator nobody knows": {nil, []string{"EMULATOR=moto"}, []string{"sam.sh", "up", port}, "EMULATOR is moto"},
+		"no stack is up":           {nil, []string{"EMULATOR=localemu"}, []string{"sam.sh", "env", "1"}, "no stack is up on port 1"},
+		"a container engine off Linux": {map[string]string{"uname": "echo Darwin"}, nil, []string{"engine.sh", "needs"},
+			"a container engine for the tests alone needs Linux"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, code := run(t, c.commands, c.variables, c.script[0], c.script[1:]...)
+			if code == 0 || !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 {
+				t.Errorf("it exits %d and says %q, want one line with %q", code, said, c.says)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotRunIsAFailureInCIAlone(t *testing.T) {
+	missing := map[string]string{"python3": no, "python3.12": no, "python3.13": no, "python3.14": no, "uname": "echo Darwin"}
+	for ci, want := range map[string]int{"": 0, "true": 1} {
+		said, code := run(t, missing, []string{"CI=" + ci, "PYTHON=", "PYENV_ROOT=/nowhere"}, "test-stacks.sh", "1")
+		if code != want || !strings.Contains(said, "!! The integration test on LocalEmu did NOT run.") {
+			t.Errorf("with CI=%q it exits %d, want %d, and says %q", ci, code, want, said)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Tests on the stacks beyond MiniStack: the integration suite on LocalEmu, and the
+# functions in containers. What cannot run here is said, and is a failure where CI
+# is "true".
+#
+#   infra/local/test-stacks.sh PORT   LocalEmu's; the containers' emulator takes the next
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+port=${1:?the port of the emulator}
+go=${GO:-go}
+
+cleanup() {
+  infra/local/localemu.sh stop "$port"
+  infra/local/localemu.sh check "$port"
+}
+. infra/local/steps.sh
+
+missing() {
+  echo "!! $1 did NOT run." >&2
+  [[ ${CI:-} != true ]] || exit 1
+}
+
+# suite is what the integration test is on MiniStack, but for the permissions: those
+# are enforced there alone.
+suite() {
+  local environment code=0
+  cleanup
+  export EMULATOR=localemu DEAD_LETTER_QUEUE_ARNS='arn:aws:sqs:us-east-1:000000000000:it-*'
+  environment=$(infra/local/sam.sh up "$port")
+  infra/local/hostexec/test
+  eval "$environment"
+  "$go" test -count=1 -timeout 20m -tags integration ./infra/integration/ || code=$?
+  infra/local/localemu.sh alive "$port" || code=1
+  return "$code"
+}
+
+if infra/local/localemu.sh python >/dev/null; then
+  step "the integration test on LocalEmu" suite
+  cleanup
+else
+  missing "The integration test on LocalEmu"
+fi
+
+if infra/local/engine.sh needs; then
+  step "the functions in containers" infra/samlocal/run "$((port + 1))"
+else
+  missing "The test of functions in containers"
+fi
