@@ -72,6 +72,48 @@ for word in words:
 PY
 }
 
+# architecture prints the parameter Arch of the stack as it is: sam deploy keeps
+# what is not given, but sam build would build for the template's default.
+architecture() {
+  REGION=$region STACK=$stack "$venv/bin/python" - <<'PY'
+import os, sys
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+try:
+    stacks = boto3.client("cloudformation", region_name=os.environ["REGION"]).describe_stacks(StackName=os.environ["STACK"])["Stacks"]
+except ClientError as e:
+    if "does not exist" not in str(e):
+        sys.exit("make deploy: the stack cannot be looked at (" + e.response["Error"]["Code"] + "): the permission cloudformation:DescribeStacks is missing")
+except BotoCoreError as e:
+    sys.exit(f"make deploy: AWS does not answer: {e}")
+else:
+    for p in stacks[0].get("Parameters", []):
+        if p["ParameterKey"] == "Arch":
+            print('Arch="' + p["ParameterValue"] + '"')
+PY
+}
+
+# answers invokes the publish function with nothing to publish, which it refuses;
+# one that cannot start says so.
+answers() {
+  REGION=$region STACK=$stack "$venv/bin/python" - <<'PY'
+import json, os, sys
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+try:
+    region = os.environ["REGION"]
+    stack = boto3.client("cloudformation", region_name=region).describe_stacks(StackName=os.environ["STACK"])["Stacks"][0]
+    name = {o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]}["PublishFunctionName"]
+    answer = json.load(boto3.client("lambda", region_name=region).invoke(FunctionName=name, Payload=b"{}")["Payload"])
+    if answer.get("errorType") != "ValidationError":
+        sys.exit(f"make deploy: the stack is deployed, and its publish function does not start: {answer.get('errorMessage')}; its log group says more")
+except (BotoCoreError, ClientError) as e:
+    sys.exit(f"make deploy: the stack is deployed, and its publish function cannot be tried: {e}")
+PY
+}
+
 at=$(account) || exit 1
 read -r region account <<<"$at"
 parameters=$(overrides) || exit 1
@@ -79,14 +121,19 @@ override=()
 while IFS= read -r word; do
   [[ -n $word ]] && override+=("$word")
 done <<<"$parameters"
+if [[ $'\n'$parameters != *$'\n'Arch=* ]]; then
+  word=$(architecture) || exit 1
+  [[ -z $word ]] || override+=("$word")
+fi
 ((${#override[@]} == 0)) || override=(--parameter-overrides "${override[@]}")
 
 "${MAKE:-make}" -s build
 echo "Building the functions." >&2
 stripped "$venv/bin/sam" build "${override[@]}" >&2
-echo "Deploying the stack $stack to $region of account $account." >&2
+echo "Deploying the stack $stack to $region of account $account${AWS_ENDPOINT_URL:+ at $AWS_ENDPOINT_URL}." >&2
 "$venv/bin/sam" deploy --stack-name "$stack" --region "$region" "${override[@]}" >&2
 
+answers
 export AWS_REGION=$region
 keys=$(bin/postino keys list --stack "$stack" --json) || fail "the stack is deployed, and its keys cannot be listed: see above, then run bin/postino keys list --stack $stack"
 if [[ ${keys//[[:space:]]/} == "[]" ]]; then
@@ -96,9 +143,11 @@ if [[ ${keys//[[:space:]]/} == "[]" ]]; then
 fi
 cat <<END
 
-Postino is deployed. Next:
-  eval "\$(bin/postino env --stack $stack)"     point SDKs and the AWS CLI at it
-  aws sns create-topic --name orders           with the key above as credentials
-  bin/postino deliveries list --stack $stack   what became of each message
+Postino is deployed. Next, with your own AWS credentials in the shell and a key's id
+and secret in the second line:
+  eval "\$(bin/postino env --stack $stack)"
+  sns() { AWS_ACCESS_KEY_ID=ID AWS_SECRET_ACCESS_KEY=SECRET AWS_SESSION_TOKEN= aws sns "\$@"; }
+  sns create-topic --name orders
+  bin/postino deliveries list --stack $stack
 docs/deploy.md tells about parameters, updates and deleting.
 END
