@@ -69,6 +69,7 @@ lone message comes alone.
 	b.WriteString(beside(all, p))
 	b.WriteString(promises(all, p))
 	b.WriteString(idle(p))
+	b.WriteString(optional(p))
 	b.WriteString(counted(all))
 	return b.String()
 }
@@ -142,6 +143,22 @@ func idle(p Prices) string {
 		sum += m.Count * m.Price
 	}
 	fmt.Fprintf(&b, "| **sum** | **$%.2f** |\n\nStored items, queue messages at rest and point-in-time recovery come on top, by the gigabyte.\n", sum)
+	return b.String()
+}
+
+// optional is what nobody pays who does not want it, and the metrics, which cost
+// nothing where nothing happens.
+func optional(p Prices) string {
+	var b strings.Builder
+	b.WriteString("\n## What is optional\n\n| | how many | each | a month |\n|---|---|---|---|\n")
+	for _, m := range p.Optional {
+		fmt.Fprintf(&b, "| %s | %.0f | $%.2f | $%.2f |\n", m.What, m.Count, m.Price, m.Count*m.Price)
+	}
+	b.WriteString(`
+An alarm is billed by the metrics in it, and each of these has one. Of a metric only
+the hours are billed in which it is written. Saved queries cost nothing until they
+run, then by the logs they read. [Operations](operations.md) says what each is for.
+`)
 	return b.String()
 }
 

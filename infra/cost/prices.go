@@ -18,6 +18,9 @@ type Prices struct {
 	Unit map[Unit]float64 `json:"unit"`
 	// Month holds what is billed by the month, each with what it is for.
 	Month []Monthly `json:"month"`
+	// Optional holds what is billed by the month where it is asked for, or where
+	// there is enough to do.
+	Optional []Monthly `json:"optional"`
 	// SNS is what to compare with.
 	SNS struct {
 		PublishPerMillion  float64 `json:"publishPerMillion"`
