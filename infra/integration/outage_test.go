@@ -5,6 +5,7 @@ package integration
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,10 @@ func inDynamoDB(c call) bool {
 	return c.write() || c.operation == "GetItem" || c.operation == "Query" || c.operation == "BatchGetItem"
 }
 
+// putBack is a job that a failure on our side sent back into its queue; it gives the
+// message's id.
+var putBack = regexp.MustCompile(`\\"stumbles\\":\d+,\\"msg\\":\{\\"id\\":\\"([0-9a-f-]+)`)
+
 // The policy allows no retry: one attempt too many would make a dead letter.
 func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 	t.Parallel()
@@ -35,17 +40,23 @@ func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 			topic := s.topic()
 			url, arn := s.queue("it")
 			subscription := s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
-			var failures atomic.Int64
 			aws.failing(func(c call) *fault {
 				if inDynamoDB(c) {
-					failures.Add(1)
 					return f
 				}
 				return nil
 			})
-			<-time.After(5 * time.Second) // the subscription may be in the function's memory for that long
+			<-time.After(remembered)
 			s.publishAll(topic, ten()...)
-			s.eventually("every job has met the failure", func() bool { return failures.Load() >= 10 })
+			met := map[string]bool{}
+			s.eventually("every job has met the failure, and was put back", func() bool {
+				for _, c := range aws.take() {
+					if job := putBack.FindStringSubmatch(c.body); c.send() && job != nil {
+						met[job[1]] = true
+					}
+				}
+				return len(met) == 10
+			})
 			e.quiet(2 * time.Second)
 			aws.failing(nil)
 			got := e.messages(10)
