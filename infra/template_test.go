@@ -124,7 +124,13 @@ func TestFunctionsHaveRolesAndLogsOfTheirOwn(t *testing.T) {
 // A MaximumConcurrency that is no literal stops all polling of an emulator.
 func TestMappingsReportWhatFailedAndAreBounded(t *testing.T) {
 	tpl := read(t)
-	enabled := map[string]bool{}
+	type mapping struct {
+		enabled bool
+		// batch is how many messages an invocation takes: a page is work for a
+		// whole one, of jobs ten share what is read (docs/cost.md counts on it).
+		batch, most any
+	}
+	got := map[string]mapping{}
 	for _, name := range tpl.of(t, "AWS::Serverless::Function", 4) {
 		sources, _ := tpl.Resources[name].Properties["Events"].(block)
 		for event := range sources {
@@ -132,11 +138,12 @@ func TestMappingsReportWhatFailedAndAreBounded(t *testing.T) {
 			if most, _ := m.at("ScalingConfig", "MaximumConcurrency").(int); most < 2 || !cmp.Equal(m["FunctionResponseTypes"], []any{"ReportBatchItemFailures"}) {
 				t.Errorf("%s of %s: at most %v at once, answers %v", event, name, m.at("ScalingConfig", "MaximumConcurrency"), m["FunctionResponseTypes"])
 			}
-			enabled[fmt.Sprint(m["Queue"])] = m["Enabled"] != false
+			got[fmt.Sprint(m["Queue"])] = mapping{m["Enabled"] != false, m["BatchSize"], m.at("ScalingConfig", "MaximumConcurrency")}
 		}
 	}
-	want := map[string]bool{"AttemptQueue.Arn": true, "RetryQueue.Arn": true, "FanoutQueue.Arn": true, "DeadLetterQueue.Arn": false, "FailedJobsQueue.Arn": false}
-	if d := cmp.Diff(want, enabled); d != "" {
+	want := map[string]mapping{"AttemptQueue.Arn": {true, 10, 50}, "RetryQueue.Arn": {true, 10, 20}, "FanoutQueue.Arn": {true, 1, 10},
+		"DeadLetterQueue.Arn": {false, 10, 2}, "FailedJobsQueue.Arn": {false, 10, 2}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(mapping{})); d != "" {
 		t.Error(d)
 	}
 }
@@ -156,15 +163,30 @@ func TestTheTableIsKeptAndCanBeRestored(t *testing.T) {
 
 func TestNoInvocationIsLost(t *testing.T) {
 	tpl := read(t)
-	if to := tpl.Resources["PublishFunction"].Properties.at("EventInvokeConfig", "DestinationConfig", "OnFailure", "Destination"); to != "FailedJobsQueue.Arn" {
-		t.Errorf("failed asynchronous invocations go to %v", to)
+	// Three tries within six hours, the most that Lambda allows for both (Lambda API
+	// reference, PutFunctionEventInvokeConfig).
+	want := block{"MaximumRetryAttempts": 2, "MaximumEventAgeInSeconds": 6 * 3600,
+		"DestinationConfig": block{"OnFailure": block{"Type": "SQS", "Destination": "FailedJobsQueue.Arn"}}}
+	if d := cmp.Diff(want, tpl.Resources["PublishFunction"].Properties["EventInvokeConfig"]); d != "" {
+		t.Errorf("failed asynchronous invocations: %s", d)
 	}
+	// A day and 185 tries, the most that EventBridge allows (EventBridge API
+	// reference, RetryPolicy).
+	retries := block{"MaximumRetryAttempts": 185, "MaximumEventAgeInSeconds": 24 * 3600}
 	for _, name := range tpl.of(t, "AWS::Events::Rule", 1) {
 		for _, target := range tpl.Resources[name].Properties["Targets"].([]any) {
-			if to := target.(block).at("DeadLetterConfig", "Arn"); to != "FailedJobsQueue.Arn" || target.(block)["RetryPolicy"] == nil {
-				t.Errorf("%s: events that cannot be handed over go to %v", name, to)
+			if to := target.(block).at("DeadLetterConfig", "Arn"); to != "FailedJobsQueue.Arn" || !cmp.Equal(retries, target.(block)["RetryPolicy"]) {
+				t.Errorf("%s: events that cannot be handed over go to %v, after %v", name, to, target.(block)["RetryPolicy"])
 			}
 		}
+	}
+}
+
+// A cached build looks at a function's own folder alone: it would deploy what
+// shared/ was.
+func TestBuildsTakeEveryChange(t *testing.T) {
+	if !regexp.MustCompile(`(?m)^cached = false$`).MatchString(text(t, "../samconfig.toml")) {
+		t.Error("samconfig.toml does not say cached = false")
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 // What the tests' run does not use, and what it uses on purpose without being
 // allowed to.
 var exceptions = []Exception{
-	{"ScheduleRole", "sqs:SendMessage", "", "EventBridge Scheduler itself sends, in this role; the emulator's needs no role"},
+	{"ScheduleRole", "sqs:SendMessage", "RetryQueue", "EventBridge Scheduler itself sends, in this role; the emulator's needs no role"},
+	{"ScheduleRole", "sqs:SendMessage", "FailedJobsQueue", "the same"},
 	{"FanoutRole", "sqs:SendMessage", "FanoutQueue", "the rest of a page, when its invocation has no time left or AttemptQueue refuses"},
 	{"FanoutRole", "sqs:GetQueueUrl", "FanoutQueue", "the same"},
 	{"it-operator", "sqs:SendMessage", "FanoutQueue", "a topic with more subscriptions than one call sends to, and pages out of FailedJobsQueue"},
