@@ -33,6 +33,13 @@ type world struct {
 	err                 error // of the store
 	sealErr             error
 	random              byte
+	afterRead           func() // when not nil, is called between a read and its answer
+}
+
+func (w *world) wasRead() {
+	if w.afterRead != nil {
+		w.afterRead()
+	}
 }
 
 func newWorld() *world {
@@ -62,6 +69,7 @@ func (w *world) CreateKey(_ context.Context, k Key) (bool, error) {
 }
 
 func (w *world) Key(_ context.Context, id string) (Key, error) {
+	defer w.wasRead()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads++
@@ -76,6 +84,7 @@ func (w *world) Key(_ context.Context, id string) (Key, error) {
 }
 
 func (w *world) Keys(_ context.Context, after string, limit int) (page []Key, next string, err error) {
+	defer w.wasRead()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lists++

@@ -43,8 +43,12 @@ type Keyring struct {
 	cache cache
 }
 
-// listed is how many keys are read at once.
-const listed = 100
+const (
+	// listed is how many keys are read at once.
+	listed = 100
+	// maxIDs bounds the ids that are remembered, of 20 bytes each.
+	maxIDs = 10_000
+)
 
 // Add makes a key. The secret is told here and nowhere else.
 func (r *Keyring) Add(ctx context.Context, g Grant) (k Key, secret string, err error) {
@@ -93,10 +97,10 @@ func (r *Keyring) List(ctx context.Context) (all []Key, err error) {
 // cacheFor.
 func (r *Keyring) Revoke(ctx context.Context, id string) error {
 	existed, err := r.Store.DeleteKey(ctx, strings.ToUpper(id))
+	r.cache.forget(strings.ToUpper(id)) // after a fault too, which does not tell whether it is gone
 	if err != nil {
 		return err
 	}
-	r.cache.forget(strings.ToUpper(id))
 	if !existed {
 		return push.Errorf(push.CodeNotFound, "There is no key %q: `postino keys list` shows those there are", shorten(id))
 	}
@@ -118,7 +122,7 @@ func (r *Keyring) find(ctx context.Context, id string) (Key, string, error) {
 	if !validID(id) {
 		return Key{}, "", unknownKey(id)
 	}
-	return r.cache.find(id, r.Now, func(have *entry) error {
+	return r.cache.find(ctx, id, r.Now, source{list: func() (map[string]struct{}, error) { return r.ids(ctx) }, read: func(have *entry) error {
 		k, err := r.Store.Key(ctx, id)
 		if err != nil {
 			return err
@@ -130,5 +134,24 @@ func (r *Keyring) find(ctx context.Context, id string) (Key, string, error) {
 		}
 		have.key = k
 		return nil
-	})
+	}})
+}
+
+// ids lists the ids of all keys, of maxIDs at most: keys are made by hand, and the
+// rest of them is found as new ones are.
+func (r *Keyring) ids(ctx context.Context) (map[string]struct{}, error) {
+	ids := map[string]struct{}{}
+	for after := ""; ; {
+		page, next, err := r.Store.Keys(ctx, after, listed)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range page {
+			ids[k.ID] = struct{}{}
+		}
+		if next == "" || len(ids) >= maxIDs {
+			return ids, nil
+		}
+		after = next
+	}
 }

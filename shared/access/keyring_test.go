@@ -133,46 +133,147 @@ func TestANewKeyIsGoodAtOnceThoughItWasAskedForBefore(t *testing.T) {
 	w.found(t, k.ID, secret)
 }
 
-func TestAFloodOfUnknownIDsCostsFewReads(t *testing.T) {
+// madeUp is an id of our form that is no key's, another for each n.
+func madeUp(n int) string {
+	return IDPrefix + strings.NewReplacer("0", "A", "1", "B", "8", "C", "9", "D").Replace(fmt.Sprintf("%013d", n))
+}
+
+func TestAFloodOfUnknownIDsCostsFewReadsAndKeepsNoKeyOut(t *testing.T) {
 	w := newWorld()
 	k, secret := w.add(t, Grant{})
+	other, its := w.add(t, Grant{}) // which this process has not served yet
 	w.found(t, k.ID, secret)
-	w.reads = 0
-	for range 50 { // one id, again and again
-		_, _, err := w.find(t.Context(), IDPrefix+"AAAAAAAAAAAAA")
-		wantCode(t, "unknown", err, push.CodeInvalidClientToken, "is no key")
-	}
-	if w.reads != 1 {
-		t.Errorf("%d reads for one unknown id", w.reads)
-	}
 	for _, id := range []string{"AKIAIOSFODNN7EXAMPLE", "", IDPrefix, IDPrefix + "AAAAAAAAAAAA1", IDPrefix + "aaaaaaaaaaaaa"} {
 		_, _, err := w.find(t.Context(), id)
 		wantCode(t, id, err, push.CodeInvalidClientToken, "is no key")
 	}
-	if w.reads != 1 {
-		t.Errorf("%d reads for what is no id of ours", w.reads)
+	if w.reads != 1 || w.lists != 0 {
+		t.Errorf("%d reads, %d lists for what is no id of ours", w.reads, w.lists)
 	}
-	w.now = w.now.Add(time.Minute)
 	w.reads = 0
-	refused := 0
-	for n := range 5000 { // another id each time
-		id := IDPrefix + strings.ToUpper(strings.NewReplacer("0", "A", "1", "B", "8", "C", "9", "D").Replace(fmt.Sprintf("%013d", n)))
-		if _, _, err := w.find(t.Context(), id); push.CodeOf(err) == push.CodeThrottling {
-			refused++
-		} else {
-			wantCode(t, id, err, push.CodeInvalidClientToken, "is no key")
+	flood := func() {
+		t.Helper()
+		for n := range 5000 {
+			_, _, err := w.find(t.Context(), madeUp(n))
+			wantCode(t, madeUp(n), err, push.CodeInvalidClientToken, "is no key")
 		}
 	}
-	if w.reads > lookupBurst || refused < 4000 {
-		t.Errorf("%d reads, %d told to come again", w.reads, refused)
+	flood()
+	if w.reads > lookupBurst || w.lists != 1 {
+		t.Errorf("%d reads, %d lists", w.reads, w.lists)
 	}
-	if w.cache.unknown.Len() > unknownKeys {
-		t.Errorf("%d unknown ids are remembered", w.cache.unknown.Len())
+	w.found(t, k.ID, secret)
+	w.found(t, other.ID, its)
+	third, secret3 := w.add(t, Grant{}) // made here: good at once
+	w.found(t, third.ID, secret3)
+
+	elsewhere := &Keyring{Store: w, Sealer: sealer{w}, Scope: w.Scope, Now: w.Now, Random: w}
+	fourth, secret4, err := elsewhere.Add(t.Context(), Grant{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	w.found(t, k.ID, secret) // the flood does not reach keys in use
-	w.now = w.now.Add(time.Minute)
-	fresh, its := w.add(t, Grant{})
-	w.found(t, fresh.ID, its)
+	w.now = w.now.Add(cacheFor)
+	w.reads, w.lists = 0, 0
+	flood()
+	w.found(t, fourth.ID, secret4) // made elsewhere: within five seconds
+	if most := int(cacheFor/lookupEvery) + 1; w.reads > most || w.lists != 1 {
+		t.Errorf("%d reads, %d lists after five seconds, want at most %d and 1", w.reads, w.lists, most)
+	}
+}
+
+func TestARevokedKeyThatIsTriedOnCostsFewReads(t *testing.T) {
+	w := newWorld()
+	k, _ := w.add(t, Grant{})
+	w.add(t, Grant{})
+	for n := range lookupBurst + 1 {
+		_, _, err := w.find(t.Context(), madeUp(n)) // until the list decides
+		wantCode(t, "made up", err, push.CodeInvalidClientToken, "is no key")
+	}
+	delete(w.keys, k.ID) // by another process
+	w.reads = 0
+	for range 50 {
+		_, _, err := w.find(t.Context(), k.ID)
+		wantCode(t, "revoked", err, push.CodeInvalidClientToken, "is no key")
+	}
+	if w.reads != 1 {
+		t.Errorf("%d reads", w.reads)
+	}
+}
+
+func TestAStoreThatIsDownIsNoAnswerAboutIDsAndIsNotFlooded(t *testing.T) {
+	w := newWorld()
+	w.add(t, Grant{})
+	w.err = errors.New("down")
+	for n := range 5000 {
+		if _, _, err := w.find(t.Context(), madeUp(n)); !errors.Is(err, w.err) || push.CodeOf(err).HTTPStatus() < 500 {
+			t.Fatalf("answered with %v", err)
+		}
+	}
+	if w.reads > lookupBurst || w.lists != 1 {
+		t.Errorf("%d reads, %d lists", w.reads, w.lists)
+	}
+	w.err, w.now = nil, w.now.Add(listAgain)
+	for n := range 10 {
+		_, _, err := w.find(t.Context(), madeUp(n))
+		wantCode(t, "once it is up", err, push.CodeInvalidClientToken, "is no key")
+	}
+}
+
+func TestACallerThatGoesAwayWhileIDsAreListedIsNoFaultForOthers(t *testing.T) {
+	w := newWorld()
+	k, secret := w.add(t, Grant{})
+	for n := range lookupBurst {
+		_, _, err := w.find(t.Context(), madeUp(n))
+		wantCode(t, "made up", err, push.CodeInvalidClientToken, "is no key")
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.err = context.Canceled
+	if _, _, err := w.find(gone, k.ID); !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller that went away: %v", err)
+	}
+	w.err = nil
+	w.found(t, k.ID, secret)
+}
+
+// TestWhatWasReadBeforeARevocationIsNotKeptAfterIt has the key revoked between the
+// read of it in the store and the end of that read, on a first use and while ids
+// are listed.
+func TestWhatWasReadBeforeARevocationIsNotKeptAfterIt(t *testing.T) {
+	for name, used := range map[string]bool{"on a first use": false, "on a later one": true} {
+		w := newWorld()
+		k, secret := w.add(t, Grant{})
+		if used {
+			w.found(t, k.ID, secret)
+			w.now = w.now.Add(cacheFor)
+		}
+		w.afterRead = func() {
+			w.afterRead = nil
+			if err := w.Revoke(t.Context(), k.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		w.found(t, k.ID, secret) // it was there when it was read
+		_, _, err := w.find(t.Context(), k.ID)
+		wantCode(t, name, err, push.CodeInvalidClientToken, "is no key")
+	}
+}
+
+func TestAKeyThatIsMadeWhileIDsAreListedIsGoodAtOnce(t *testing.T) {
+	w := newWorld()
+	for n := range lookupBurst {
+		_, _, err := w.find(t.Context(), madeUp(n))
+		wantCode(t, "made up", err, push.CodeInvalidClientToken, "is no key")
+	}
+	var k Key
+	var secret string
+	w.afterRead = func() {
+		w.afterRead = nil
+		k, secret = w.add(t, Grant{})
+	}
+	_, _, err := w.find(t.Context(), madeUp(lookupBurst))
+	wantCode(t, "made up", err, push.CodeInvalidClientToken, "is no key")
+	w.found(t, k.ID, secret)
 }
 
 func TestAFaultOfStoreOrSealerIsOursAndPasses(t *testing.T) {
