@@ -29,7 +29,7 @@ func Parse(r Request) (*Signature, error) {
 	authorization := r.Header.Values("Authorization")
 	inHeader := len(authorization) > 0 && strings.HasPrefix(authorization[0], "AWS4-")
 	inQuery := query.Has("X-Amz-Signature") || query.Has("X-Amz-Algorithm")
-	s := &Signature{request: r}
+	s := &Signature{request: r, inQuery: inQuery}
 	switch {
 	case inHeader && inQuery || len(authorization) > 1:
 		return nil, incomplete("The request is signed more than once: sign it in the Authorization header or in the query string.")
@@ -88,7 +88,7 @@ func (s *Signature) fromQuery(query url.Values) error {
 	}
 	if v := query.Get("X-Amz-Expires"); v != "" {
 		seconds, err := strconv.Atoi(v)
-		if err != nil || seconds < 1 || seconds > int(maxExpires/time.Second) {
+		if err != nil || strconv.Itoa(seconds) != v || seconds < 1 || seconds > int(maxExpires/time.Second) {
 			return incomplete("X-Amz-Expires must be a number of seconds from 1 to %d.", int(maxExpires/time.Second))
 		}
 		s.Expires = time.Duration(seconds) * time.Second

@@ -88,6 +88,12 @@ func TestRefusals(t *testing.T) {
 		"another region in the scope":   {header("Authorization", "/eu-south-1/", "/us-east-1/"), mismatch, "does not match the signature you provided"},
 		"host unsigned":                 {header("Authorization", "host;", ""), incomplete, "'Host' must be a 'SignedHeader'"},
 		"the date unsigned":             {header("Authorization", ";x-amz-date", ""), incomplete, "'X-Amz-Date' must be a 'SignedHeader'"},
+		"the date unsigned, and another in the query": {func(r *sigv4.Request) {
+			header("Authorization", ";x-amz-date", "")(r)
+			r.Header.Del("X-Amz-Date")
+			r.Header.Set("Date", noon.Format(http.TimeFormat))
+			r.RawQuery = "X-Amz-Date=20261201T120000Z"
+		}, incomplete, "'X-Amz-Date' must be a 'SignedHeader'"},
 		"signed headers in disorder":    {header("Authorization", "content-length;content-type", "content-type;content-length"), incomplete, "sorted"},
 		"a signed header twice":         {header("Authorization", "host;", "host;host;"), incomplete, "each once"},
 		"signed headers in capitals":    {header("Authorization", "host;", "hOst;"), incomplete, "lower case"},
@@ -142,6 +148,8 @@ func TestRefusalsOfPresignedRequests(t *testing.T) {
 		"no date":                     {"X-Amz-Date=20261201T120000Z&", "", incomplete, "needs a date"},
 		"more than a week":            {"X-Amz-Expires=60", "X-Amz-Expires=604801", incomplete, "from 1 to 604800"},
 		"no time at all":              {"X-Amz-Expires=60", "X-Amz-Expires=0", incomplete, "from 1 to 604800"},
+		"an expiry with a sign":       {"X-Amz-Expires=60", "X-Amz-Expires=%2B60", incomplete, "from 1 to 604800"},
+		"an expiry with a zero more":  {"X-Amz-Expires=60", "X-Amz-Expires=060", incomplete, "from 1 to 604800"},
 		"an expiry that is no number": {"X-Amz-Expires=60", "X-Amz-Expires=x", incomplete, "from 1 to 604800"},
 		"a longer expiry":             {"X-Amz-Expires=60", "X-Amz-Expires=6000", mismatch, "does not match the signature"},
 		"no expiry any more":          {"X-Amz-Expires=60&", "", mismatch, "does not match the signature"},

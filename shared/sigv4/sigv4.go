@@ -53,6 +53,7 @@ type Signature struct {
 	value     string   // in hexadecimal
 	headers   []string // signed ones, in lower case, ascending
 	request   Request
+	inQuery   bool     // a presigned request's
 	canonical string   // the query string without the signature
 	sum       [32]byte // of the body
 }

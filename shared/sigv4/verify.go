@@ -31,7 +31,9 @@ func (s *Signature) complete(query url.Values) error {
 	if !s.signs("host") {
 		return incomplete("'Host' must be a 'SignedHeader' in the AWS Authorization.")
 	}
-	if !query.Has("X-Amz-Date") && !s.signs("x-amz-date") && (s.request.Header.Get("X-Amz-Date") != "" || !s.signs("date")) {
+	// A date in the query string is signed with it, and is the one that counts only
+	// where the signature stands there too.
+	if !s.inQuery && !s.signs("x-amz-date") && (s.request.Header.Get("X-Amz-Date") != "" || !s.signs("date")) {
 		return incomplete("'X-Amz-Date' must be a 'SignedHeader' in the AWS Authorization.")
 	}
 	for name := range s.request.Header {

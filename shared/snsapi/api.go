@@ -36,8 +36,11 @@ type API struct {
 	// crypto/rand when nil.
 	Random io.Reader
 	// Log gets one line per request: faults of ours at error level with their
-	// cause, refusals at info, the rest at debug. Nothing is logged when nil.
+	// cause, refusals at info, the rest at debug; of refusals that strangers may
+	// cause, so many a second. Nothing is logged when nil.
 	Log *slog.Logger
+
+	refusals refusalLog
 }
 
 // Certificate is the certificate that subscribers check signatures against.
@@ -195,6 +198,15 @@ func (a *API) log(ctx context.Context, action, id, key string, status int, failu
 		level, text = slog.LevelError, "request failed"
 		attrs = append(attrs, slog.String("code", string(failure.Code)), slog.Any("error", err))
 	case failure != nil:
+		if key == "" {
+			logged, left := a.refusals.log(failure.Code, a.now())
+			if !logged {
+				return
+			}
+			if left > 0 {
+				attrs = append(attrs, slog.Int("unlogged", left))
+			}
+		}
 		level, text = slog.LevelInfo, "request refused"
 		attrs = append(attrs, slog.String("code", string(failure.Code)), slog.String("text", failure.Text))
 	}

@@ -1,0 +1,52 @@
+package snsapi
+
+import (
+	"sync"
+	"time"
+
+	"postino/shared/push"
+)
+
+const (
+	// refusalBurst and refusalEvery bound the log lines of calls that no key has
+	// signed: so many of a code at once, and so many a second. Anybody can send
+	// such calls, and a flood of them must not fill a disk or a bill.
+	refusalBurst = 20
+	refusalEvery = time.Second
+)
+
+// refusalLog counts log lines by code, of which there are few. Its zero value is
+// usable.
+type refusalLog struct {
+	mu sync.Mutex
+	by map[push.Code]*refusalLines
+}
+
+type refusalLines struct {
+	next time.Time // when the next line would be on time (GCRA)
+	left int       // lines left out since the last one
+}
+
+// log reports whether a refusal gets its line, and how many before it got none.
+func (r *refusalLog) log(code push.Code, now time.Time) (logged bool, left int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.by[code]
+	if l == nil {
+		l = &refusalLines{}
+		if r.by == nil {
+			r.by = map[push.Code]*refusalLines{}
+		}
+		r.by[code] = l
+	}
+	if ahead := l.next.Sub(now); ahead < 0 || ahead > refusalBurst*refusalEvery { // or the clock was set back
+		l.next = now
+	}
+	if l.next.Sub(now) > (refusalBurst-1)*refusalEvery {
+		l.left++
+		return false, 0
+	}
+	l.next = l.next.Add(refusalEvery)
+	left, l.left = l.left, 0
+	return true, left
+}
