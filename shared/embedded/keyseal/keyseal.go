@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -23,16 +24,18 @@ import (
 // bytes; the access key's id is authenticated with it.
 type Sealer struct {
 	path string
+	used func(context.Context) (bool, error)
 
 	mu   sync.Mutex
 	aead cipher.AEAD // nil while there is no file
 }
 
 // Open reads the key file at path if there is one. It is made when the first
-// secret is sealed, and never replaced. The error is one sentence that says what
-// to do.
-func Open(path string) (*Sealer, error) {
-	s := &Sealer{path: path}
+// secret is sealed, and never replaced: while used reports that there are access
+// keys, a file that is gone is a loss to be told, since another would open none of
+// their secrets. The error is one sentence that says what to do.
+func Open(path string, used func(context.Context) (bool, error)) (*Sealer, error) {
+	s := &Sealer{path: path, used: used}
 	if err := s.load(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -40,8 +43,8 @@ func Open(path string) (*Sealer, error) {
 }
 
 // Seal implements access.Sealer.
-func (s *Sealer) Seal(_ context.Context, keyID, secret string) ([]byte, error) {
-	aead, err := s.key(true)
+func (s *Sealer) Seal(ctx context.Context, keyID, secret string) ([]byte, error) {
+	aead, err := s.toSeal(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +57,7 @@ func (s *Sealer) Seal(_ context.Context, keyID, secret string) ([]byte, error) {
 
 // Open implements access.Sealer.
 func (s *Sealer) Open(_ context.Context, keyID string, sealed []byte) (string, error) {
-	aead, err := s.key(false)
+	aead, err := s.toOpen()
 	if err != nil {
 		return "", err
 	}
@@ -74,27 +77,51 @@ func (s *Sealer) foreign(keyID string, cause error) error {
 		Cause: fmt.Errorf("the secret of %s was not sealed with %s: restore that file from a backup, or revoke the key and add another: %w", keyID, s.path, cause)}
 }
 
-// key gives the cipher, with a file made for it where create says so.
-func (s *Sealer) key(create bool) (cipher.AEAD, error) {
+// toOpen gives the cipher.
+func (s *Sealer) toOpen() (cipher.AEAD, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.aead != nil {
 		return s.aead, nil
 	}
 	err := s.load()
-	if errors.Is(err, fs.ErrNotExist) && create {
-		random := make([]byte, 32)
-		if _, err := rand.Read(random); err != nil {
-			return nil, err
-		}
-		if err := wholefile.Create(s.path, []byte(hex.EncodeToString(random)+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("cannot create %s, which secrets are sealed with: %w; let this user write there", s.path, err)
-		}
-		err = s.load()
-	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &push.Error{Code: push.CodeInternalError, Text: "The key's secret cannot be read.",
 			Cause: fmt.Errorf("%s, which secrets are sealed with, is gone: restore it from a backup, or revoke the keys and add others: %w", s.path, err)}
+	}
+	return s.aead, err
+}
+
+// toSeal gives the cipher of the file as it is now, and makes the file for the
+// first secret. What is sealed with a file that is gone would be lost when this
+// process ends.
+func (s *Sealer) toSeal(ctx context.Context) (cipher.AEAD, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.load()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s.aead, err
+	}
+	used, err := s.used(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if used {
+		// Another process may have made the file, and a key, since we looked.
+		if err = s.load(); errors.Is(err, fs.ErrNotExist) {
+			err = push.Errorf(push.CodeInternalError, "%s, which secrets are sealed with, is gone: restore it from a backup, or revoke all keys and add others", filepath.Base(s.path))
+		}
+		return s.aead, err
+	}
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		return nil, err
+	}
+	if err := wholefile.Create(s.path, []byte(hex.EncodeToString(random)+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("cannot create %s, which secrets are sealed with: %w; let this user write there", s.path, err)
+	}
+	if err = s.load(); errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s, which secrets are sealed with, is a link to a file that does not exist; remove the link to have the file made", s.path)
 	}
 	return s.aead, err
 }

@@ -2,6 +2,8 @@ package keyseal_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +17,11 @@ import (
 
 var _ access.Sealer = (*keyseal.Sealer)(nil)
 
+func unused(context.Context) (bool, error) { return false, nil }
+
 func open(t *testing.T, path string) *keyseal.Sealer {
 	t.Helper()
-	s, err := keyseal.Open(path)
+	s, err := keyseal.Open(path, unused)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +107,7 @@ func TestAFileThatCannotBeTrustedIsRefused(t *testing.T) {
 		if err := os.Chmod(path, c.mode); err != nil { // whatever the umask
 			t.Fatal(err)
 		}
-		if _, err := keyseal.Open(path); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+		if _, err := keyseal.Open(path, unused); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -114,5 +118,44 @@ func TestAFileThatCannotBeTrustedIsRefused(t *testing.T) {
 	nowhere := open(t, filepath.Join(t.TempDir(), "no such folder", "keys.secret"))
 	if _, err := nowhere.Seal(t.Context(), "KEY", "s"); err == nil || !strings.Contains(err.Error(), "let this user write there") {
 		t.Errorf("no folder: %v", err)
+	}
+}
+
+func TestAFileThatIsGoneIsNotReplacedWhileThereAreKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.secret")
+	keys, fault := false, error(nil)
+	used := func(context.Context) (bool, error) { return keys, fault }
+	s, err := keyseal.Open(path, used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seal(t, s, "KEY", "s")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	later, err := keyseal.Open(path, used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys = true
+	for name, s := range map[string]*keyseal.Sealer{"the process that had read it": s, "another": later} {
+		_, err := s.Seal(t.Context(), "KEY", "s")
+		if failure, ok := errors.AsType[*push.Error](err); !ok || failure.Text != "keys.secret, which secrets are sealed with, is gone: restore it from a backup, or revoke all keys and add others" {
+			t.Errorf("%s: %v", name, err)
+		}
+		fault = errors.New("the store is down")
+		if _, err := s.Seal(t.Context(), "KEY", "s"); !errors.Is(err, fault) {
+			t.Errorf("%s: %v", name, err)
+		}
+		fault = nil
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s made the file: %v", name, err)
+		}
+	}
+	keys = false
+	for _, s := range []*keyseal.Sealer{s, later} {
+		if secret, err := open(t, path).Open(t.Context(), "KEY", seal(t, s, "KEY", "anew")); err != nil || secret != "anew" {
+			t.Errorf("after the last key was revoked: %q, %v", secret, err)
+		}
 	}
 }

@@ -92,7 +92,10 @@ func OpenKeys(ctx context.Context, c config.Config) (keys *access.Keyring, done 
 }
 
 func openKeys(c config.Config, store access.Store) (*access.Keyring, error) {
-	sealer, err := keyseal.Open(filepath.Join(c.Data, "keys.secret"))
+	sealer, err := keyseal.Open(filepath.Join(c.Data, "keys.secret"), func(ctx context.Context) (bool, error) {
+		page, _, err := store.Keys(ctx, "", 1)
+		return len(page) > 0, err
+	})
 	if err != nil {
 		return nil, err
 	}
