@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"postino/shared/operator"
 )
@@ -95,6 +96,51 @@ func TestTheFrontDoorRefusesWhoHasNoKey(t *testing.T) {
 			t.Errorf("%s is answered with %d %s, want %d and %s", name, status, answer, c.status, c.says)
 		}
 	}
+}
+
+// recording hands requests on and keeps the last, as who listens in would.
+type recording struct {
+	request *http.Request
+	body    string
+}
+
+func (c *recording) Do(r *http.Request) (*http.Response, error) {
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	c.request, c.body = r.Clone(r.Context()), string(b)
+	r.Body = io.NopCloser(strings.NewReader(c.body))
+	return plainBodies{http.DefaultClient}.Do(r)
+}
+
+// What docs/access.md says of copies: a process that has served the request
+// refuses it, another one can make nothing of it but the same message.
+func TestACopyOfAPublishIsNeverASecondMessage(t *testing.T) {
+	t.Parallel()
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, nil)
+	wire := &recording{}
+	out, err := s.client(func(o *sns.Options) { o.HTTPClient = wire }).Publish(t.Context(), &sns.PublishInput{TopicArn: &topic, Message: aws.String("once")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := e.next(); p.MessageId != *out.MessageId {
+		t.Errorf("pushed was %s", p.body)
+	}
+	again := wire.request.Clone(t.Context())
+	again.Body = io.NopCloser(strings.NewReader(wire.body))
+	switch status, answer := do(t, again); {
+	case status == http.StatusForbidden && strings.Contains(answer, "<Code>SignatureDoesNotMatch</Code>") && strings.Contains(answer, "it is a copy"):
+	case status == http.StatusOK && strings.Contains(answer, "<MessageId>"+*out.MessageId+"</MessageId>"):
+		if p := e.next(); p.MessageId != *out.MessageId {
+			t.Errorf("pushed was %s", p.body)
+		}
+	default:
+		t.Errorf("the copy is answered with %d %s", status, answer)
+	}
+	e.quiet(2 * time.Second)
 }
 
 func TestAKeyIsMadeLimitedAndRevokedOnTheStack(t *testing.T) {

@@ -52,11 +52,17 @@ func TestAMessageThatIsNoJobIsParkedAndItsBatchGoesOn(t *testing.T) {
 	if got := e.messages(9); len(got) != 9 {
 		t.Errorf("pushed were %v", got)
 	}
-	parked := s.takeFrom(s.output("FailedJobsQueueUrl"), func(m sqstypes.Message) bool { return *m.Body == bodies[0] })
-	if a := attributeOf(parked, "Reason"); a.StringValue == nil || *a.StringValue == "" {
-		t.Errorf("it carries no reason: %v", parked.MessageAttributes)
-	}
+	s.parked(bodies[0])
 	e.quiet(time.Second)
+}
+
+// parked waits for a message in FailedJobsQueue, with the reason why it is there.
+func (s *stack) parked(body string) {
+	s.t.Helper()
+	m := s.takeFrom(s.output("FailedJobsQueueUrl"), func(m sqstypes.Message) bool { return *m.Body == body })
+	if a := attributeOf(m, "Reason"); a.StringValue == nil || *a.StringValue == "" {
+		s.t.Errorf("it carries no reason: %v", m.MessageAttributes)
+	}
 }
 
 // Neither its subscription can be read nor can it be put back: that one comes
@@ -128,4 +134,51 @@ func TestARetryThatComesTwiceIsPushedOnce(t *testing.T) {
 		t.Errorf("pushed was %s", p.body)
 	}
 	e.quiet(3 * time.Second)
+}
+
+// The same of a first attempt, which nothing claims: both copies are pushed, and
+// the retries behind them are one chain with one dead letter.
+func TestAFirstAttemptThatComesTwiceAndFailsHasOneChainOfRetries(t *testing.T) {
+	t.Parallel()
+	for name, together := range map[string]bool{"side by side": true, "one after the other": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, e := own(t, nil), listen(t)
+			topic := s.topic()
+			url, arn := s.queue("it")
+			subscription := s.subscribe(topic, e, merged(policy(2, 3), redrive(arn)))
+			j := job(subscription, name)
+			both := make(chan struct{}, 2)
+			failed := status(http.StatusServiceUnavailable)
+			if together { // each waits for the other before it fails
+				meet := func(w http.ResponseWriter, r *http.Request) {
+					both <- struct{}{}
+					for deadline := time.Now().Add(10 * time.Second); len(both) < 2 && time.Now().Before(deadline); {
+						<-time.After(10 * time.Millisecond)
+					}
+					failed(w, r)
+				}
+				e.on("Notification", meet, meet, failed)
+				s.send("AttemptQueueUrl", j.Encode(), j.Encode())
+			} else {
+				e.on("Notification", failed)
+				s.send("AttemptQueueUrl", j.Encode())
+				s.eventually("the first copy's failure is on record", func() bool { return len(s.recorded(subscription, push.Finished)) == 1 })
+				s.send("AttemptQueueUrl", j.Encode())
+			}
+			for range 4 { // two first attempts, two retries
+				if p := e.next(); p.MessageId != j.Message.ID {
+					t.Errorf("pushed was %s", p.body)
+				}
+			}
+			if together && len(both) != 2 {
+				t.Error("the copies were not pushed side by side")
+			}
+			if n := note(t, s.takeFrom(url, anything)); n.Attempts != 3 {
+				t.Errorf("the note says %+v", n)
+			}
+			e.quiet(8 * time.Second) // twice a retry's delay
+			s.empty(url, anything)
+		})
+	}
 }

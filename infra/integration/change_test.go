@@ -4,6 +4,7 @@ package integration
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,9 +75,9 @@ func TestAChangedDeadLetterQueueTakesTheLettersFromThenOn(t *testing.T) {
 	s.empty(before, anything)
 }
 
-// Retries that wait in queues and in schedules are made by the version deployed
-// meanwhile.
-func TestRetriesOutliveTheDeploymentOfAChangedVersion(t *testing.T) {
+// Retries that wait in queues and in schedules are made by what was deployed
+// meanwhile, which is told by the URL that its links begin with.
+func TestRetriesOutliveADeploymentAndAreMadeByWhatItDeployed(t *testing.T) {
 	t.Parallel()
 	s, soon, later := own(t, schedulesSoon), listen(t), listen(t)
 	topic := s.topic()
@@ -88,14 +89,20 @@ func TestRetriesOutliveTheDeploymentOfAChangedVersion(t *testing.T) {
 	id := s.publish(topic, "across versions")
 	queued, scheduled := soon.next(), later.next()
 	s.schedule()
-	s.deploy(map[string]string{"LogLevel": "debug"})
+	const deployedMeanwhile = "https://deployed-meanwhile.example.com"
+	s.deploy(map[string]string{"LogLevel": "debug", "PublicURL": deployedMeanwhile})
 	for e, delay := range map[*endpoint]time.Duration{soon: 6 * time.Second, later: 20 * time.Second} {
 		last := queued
 		if e == later {
 			last = scheduled
 		}
-		if p := e.after(last, delay); p.MessageId != id {
+		p := e.after(last, delay)
+		if p.MessageId != id {
 			t.Errorf("pushed was %s", p.body)
+		}
+		if !strings.HasPrefix(p.UnsubscribeURL, deployedMeanwhile+"/") || !strings.HasPrefix(p.SigningCertURL, deployedMeanwhile+"/") ||
+			strings.HasPrefix(last.UnsubscribeURL, deployedMeanwhile) {
+			t.Errorf("the links are those of before: %s", p.body)
 		}
 	}
 	soon.quiet(2 * time.Second)

@@ -135,14 +135,20 @@ func (e *endpoint) after(last pushed, delay time.Duration) pushed {
 	return p
 }
 
-// quiet fails when something is pushed within d.
+// quiet fails when something was pushed that nobody has taken, or is within d.
 func (e *endpoint) quiet(d time.Duration) {
 	e.t.Helper()
+	var p pushed
 	select {
-	case p := <-e.got:
-		e.t.Errorf("pushed was %.2000s", p.body)
+	case p = <-e.got:
 	case <-time.After(d):
+		// Of two that are ready, select takes either.
+		if len(e.got) == 0 {
+			return
+		}
+		p = <-e.got
 	}
+	e.t.Errorf("pushed was %.2000s", p.body)
 }
 
 // messages waits for n pushes and counts them by message.
@@ -153,6 +159,17 @@ func (e *endpoint) messages(n int) map[string]int {
 		got[e.next().Message]++
 	}
 	return got
+}
+
+// once waits for as many pushes as there are messages: one of each.
+func (e *endpoint) once(messages ...string) {
+	e.t.Helper()
+	got := e.messages(len(messages))
+	for _, m := range messages {
+		if got[m] != 1 {
+			e.t.Errorf("%q was pushed %d times, want once", m, got[m])
+		}
+	}
 }
 
 func fetch(t *testing.T, url string) (status int, body []byte) {

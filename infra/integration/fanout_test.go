@@ -5,6 +5,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,6 +16,7 @@ func TestALargeTopicReachesEverySubscriberOnce(t *testing.T) {
 	t.Parallel()
 	const subscribers = 250
 	s, e := own(t, nil), listen(t)
+	publish, fanout := stand(t, s, "Publish"), stand(t, s, "Fanout")
 	topic := s.topic()
 	want := map[string]string{}
 	for n := range subscribers {
@@ -33,6 +35,14 @@ func TestALargeTopicReachesEverySubscriberOnce(t *testing.T) {
 		t.Errorf("%d subscriptions were not served", len(want))
 	}
 	e.quiet(3 * time.Second)
+	calls := publish.take()
+	if pages, jobs := count(calls, toQueue(s.output("FanoutQueueUrl"))), count(calls, toQueue(s.output("AttemptQueueUrl"))); pages != 1 || jobs != 0 {
+		t.Errorf("Publish sent %d times to FanoutQueue and %d times to AttemptQueue, want once and never: %v", pages, jobs, operations(calls))
+	}
+	calls = fanout.take()
+	if steps := count(calls, func(c call) bool { return c.operation == "Query" }); steps != 3 || count(calls, toQueue(s.output("AttemptQueueUrl"))) == 0 {
+		t.Errorf("Fanout read %d pages of subscriptions, want three, and sent their jobs: %v", steps, operations(calls))
+	}
 }
 
 // A page of which a part could not be sent is worked off when that is put right;
@@ -47,12 +57,10 @@ func TestAFanoutThatIsInterruptedIsFinished(t *testing.T) {
 	for n := range subscribers {
 		missing[s.seed(topic, fmt.Sprintf("%s/%d", e.url, n))] = true
 	}
-	sends := 0
+	var sends atomic.Int64
 	aws.failing(func(c call) *fault {
-		if c.send() {
-			if sends++; sends > 4 {
-				return &fault{http.StatusInternalServerError, "InternalError", "Internal error"}
-			}
+		if c.send() && sends.Add(1) > 4 {
+			return &fault{http.StatusInternalServerError, "InternalError", "Internal error"}
 		}
 		return nil
 	})

@@ -49,9 +49,9 @@ func TestTheRulePublishesTheEventsThatMatch(t *testing.T) {
 }
 
 // invokeAsync hands an event over as EventBridge does: nobody waits for the answer.
-func (s *stack) invokeAsync(event []byte) {
+func (s *stack) invokeAsync(function string, event []byte) {
 	s.t.Helper()
-	_, err := s.lambda.Invoke(s.t.Context(), &lambda.InvokeInput{FunctionName: aws.String(s.output("PublishFunctionName")),
+	_, err := s.lambda.Invoke(s.t.Context(), &lambda.InvokeInput{FunctionName: aws.String(s.output(function + "FunctionName")),
 		InvocationType: lambdatypes.InvocationTypeEvent, Payload: event})
 	if err != nil {
 		s.t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAnInvocationThatFailsToTheEndIsKeptAndPublishedUnderItsOwnMessageID(t *
 	id := uuid.NewString()
 	event := []byte(strings.Replace(string(fixture(t, "publish-eventbridge.json")), "17793124-05d4-b198-2fde-7ededc63b103", id, 1))
 	restore := s.change("Publish", map[string]string{"POSTINO_TABLE": "no-such-table"})
-	s.invokeAsync(event)
+	s.invokeAsync("Publish", event)
 	kept := s.takeFrom(s.output("FailedJobsQueueUrl"), func(m sqstypes.Message) bool { return strings.Contains(*m.Body, id) })
 	restore()
 	if failed := s.redriveFrom("FailedJobsQueueUrl", kept); len(failed) != 0 {
@@ -87,7 +87,7 @@ func TestADirectInvocationThatIsRefusedEndsWhereOneCanSeeIt(t *testing.T) {
 	t.Parallel()
 	s := deployed(t)
 	text := uuid.NewString()
-	s.invokeAsync([]byte(`{"topicArn":"arn:aws:sns:us-east-1:000000000000:gone","message":"` + text + `"}`))
+	s.invokeAsync("Publish", []byte(`{"topicArn":"arn:aws:sns:us-east-1:000000000000:gone","message":"`+text+`"}`))
 	holds := func(m sqstypes.Message) bool { return strings.Contains(*m.Body, text) }
 	kept := s.takeFrom(s.output("FailedJobsQueueUrl"), holds)
 	if failed := s.redriveFrom("FailedJobsQueueUrl", kept); len(failed) != 0 {

@@ -26,6 +26,10 @@ func inDynamoDB(c call) bool {
 // message's id.
 var putBack = regexp.MustCompile(`\\"stumbles\\":\d+,\\"msg\\":\{\\"id\\":\\"([0-9a-f-]+)`)
 
+// signingKey is the item that a function reads to start (functions/internal/build).
+// Without it no process comes up, and its batch meets nothing but that.
+const signingKey = `"C#signing"`
+
 // The policy allows no retry: one attempt too many would make a dead letter.
 func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 	t.Parallel()
@@ -34,14 +38,11 @@ func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 			t.Parallel()
 			s, e := own(t, nil), listen(t)
 			aws := stand(t, s, "Deliver")
-			// A process that starts meanwhile does not come up, and its batch comes back.
-			s.visibility("AttemptQueueUrl", 15*time.Second)
-			s.visibility("RetryQueueUrl", 15*time.Second)
 			topic := s.topic()
 			url, arn := s.queue("it")
 			subscription := s.subscribe(topic, e, merged(policy(0, 1), redrive(arn)))
 			aws.failing(func(c call) *fault {
-				if inDynamoDB(c) {
+				if inDynamoDB(c) && !strings.Contains(c.body, signingKey) {
 					return f
 				}
 				return nil
@@ -51,20 +52,17 @@ func TestWhileTheStoreFailsNothingIsLostAndNoAttemptIsBurnt(t *testing.T) {
 			met := map[string]bool{}
 			s.eventually("every job has met the failure, and was put back", func() bool {
 				for _, c := range aws.take() {
-					if job := putBack.FindStringSubmatch(c.body); c.send() && job != nil {
-						met[job[1]] = true
+					if c.send() {
+						for _, job := range putBack.FindAllStringSubmatch(c.body, -1) {
+							met[job[1]] = true
+						}
 					}
 				}
 				return len(met) == 10
 			})
 			e.quiet(2 * time.Second)
 			aws.failing(nil)
-			got := e.messages(10)
-			for _, m := range ten() {
-				if got[m] != 1 {
-					t.Errorf("%q was pushed %d times, want once", m, got[m])
-				}
-			}
+			e.once(ten()...)
 			s.eventually("each is on record as delivered", func() bool { return len(s.recorded(subscription, push.Delivered)) == 10 })
 			for _, d := range s.recorded(subscription, push.Delivered) {
 				if d.Attempt != 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"postino/shared/aws/schedulertimer"
-	"postino/shared/aws/sqsqueue"
+	awsstack "postino/shared/aws/stack"
 	"postino/shared/config"
 	"postino/shared/envelope"
 	"postino/shared/installation"
@@ -34,8 +34,8 @@ func (p *panicking) Subscription(ctx context.Context, arn string, strong bool) (
 	return p.Store.Subscription(ctx, arn, strong)
 }
 
-// No event makes a deployed function panic, so the panic is put into the handler
-// here, over the deployed stack's table and queues.
+// No event makes a deployed function panic, so the panic is put into handlers of
+// this process, over the deployed stack's table and queues.
 func TestInProcessAPanicInOneJobOfTenBringsThatOneBack(t *testing.T) {
 	t.Parallel()
 	s, e := own(t, nil), listen(t)
@@ -43,7 +43,7 @@ func TestInProcessAPanicInOneJobOfTenBringsThatOneBack(t *testing.T) {
 	topic := s.topic()
 	good, bad := s.seed(topic, e.url), s.seed(topic, e.url+"/bad")
 	store := &panicking{s.store(), bad}
-	handler := s.handler(store)
+	handler := s.inProcess(store)
 
 	var event events.SQSEvent
 	for n, m := range ten() {
@@ -74,20 +74,26 @@ func TestInProcessAPanicInOneJobOfTenBringsThatOneBack(t *testing.T) {
 	e.quiet(time.Second)
 }
 
-// handler is the functions as they are deployed, in this process.
-func (s *stack) handler(store installation.Store) installation.Functions {
+// inProcess is the functions in this process, over store and the stack's queues:
+// wired by the package that wires the deployed ones (installation), with their
+// settings and adapters, but a signing key of its own and no log.
+func (s *stack) inProcess(store installation.Store) installation.Functions {
 	s.t.Helper()
 	environment := s.environment("Deliver")
 	c, err := config.Load(func(name string) string { return environment[name] })
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	queue, err := sqsqueue.New(sqsqueue.Config{Client: s.sqs, Region: c.Region})
+	clients, err := settings()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	timer, err := schedulertimer.New(schedulertimer.Config{Client: s.scheduler, Queues: queue, Payloads: s.store(),
-		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed})
+	adapters, err := awsstack.Open(clients, c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	timer, err := schedulertimer.New(schedulertimer.Config{Client: s.scheduler, Queues: adapters.Queue, Payloads: adapters.Store,
+		Group: c.ScheduleGroup, Role: c.ScheduleRole, DeadLetter: c.Queues.Failed, Near: c.MaxQueueDelay})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -100,5 +106,5 @@ func (s *stack) handler(store installation.Store) installation.Functions {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return installation.New(c, installation.Adapters{Store: store, Queues: queue, Timer: timer, Signer: signer, Links: links, Log: slog.New(slog.DiscardHandler)})
+	return installation.New(c, installation.Adapters{Store: store, Queues: adapters.Queue, Timer: timer, Signer: signer, Links: links, Log: slog.New(slog.DiscardHandler)})
 }

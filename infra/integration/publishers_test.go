@@ -14,8 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/google/uuid"
@@ -36,7 +34,7 @@ func TestADirectInvokePublishes(t *testing.T) {
 		t.Errorf("pushed was %s, the answer %s", p.body, body)
 	}
 	// Nobody waits for the answer: fire and forget.
-	s.invokeLater("Publish", direct(t, topic, "forgotten"))
+	s.invokeAsync("Publish", direct(t, topic, "forgotten"))
 	if p := e.next(); p.Message != "forgotten" {
 		t.Errorf("pushed was %s", p.body)
 	}
@@ -52,15 +50,6 @@ func direct(t *testing.T, topic, message string) []byte {
 	return event
 }
 
-// invokeLater is the asynchronous invoke, as EventBridge makes it.
-func (s *stack) invokeLater(function string, event []byte) {
-	s.t.Helper()
-	if _, err := s.lambda.Invoke(s.t.Context(), &lambda.InvokeInput{FunctionName: aws.String(s.output(function + "FunctionName")), Payload: event,
-		InvocationType: lambdatypes.InvocationTypeEvent}); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // EventBridge delivers at least once: an event that it delivers twice is the same
 // message twice, which a subscriber can tell.
 func TestAnEventThatComesTwiceKeepsItsMessageID(t *testing.T) {
@@ -73,7 +62,7 @@ func TestAnEventThatComesTwiceKeepsItsMessageID(t *testing.T) {
 	s.subscribe(topic, e, nil)
 	event := strings.Replace(string(fixture(t, "publish-eventbridge.json")), "17793124-05d4-b198-2fde-7ededc63b103", uuid.NewString(), 1)
 	first, _ := s.invoke("Publish", []byte(event))
-	s.invokeLater("Publish", []byte(event))
+	s.invokeAsync("Publish", []byte(event))
 	p, again := e.next(), e.next()
 	if !strings.Contains(string(first), p.MessageId) || p.MessageId != again.MessageId || !strings.Contains(p.Message, `"detail-type"`) {
 		t.Errorf("the answer is %s, pushed were %s and %s", first, p.body, again.body)

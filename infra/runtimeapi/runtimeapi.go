@@ -1,7 +1,7 @@
 // Package runtimeapi is the part of AWS Lambda that a bootstrap talks to, so that
 // the functions run on this machine as they are deployed: one process asks for
 // events over HTTP and answers them (AWS Lambda developer guide, "Using the Lambda
-// runtime API"). It is a stand-in for Lambda itself, which cannot be had here.
+// runtime API"). It is a stand-in for Lambda itself, which runs only on AWS.
 package runtimeapi
 
 import (

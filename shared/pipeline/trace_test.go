@@ -1,10 +1,8 @@
 package pipeline
 
 import (
-	"context"
 	"net/http"
 	"testing"
-	"time"
 
 	"postino/shared/push"
 )
@@ -107,34 +105,5 @@ func TestAMessageKeepsItsIDWhateverItsTrace(t *testing.T) {
 	}
 	if len(ids) != 1 {
 		t.Errorf("a client that tries its call again, in another span, publishes another message: %v", ids)
-	}
-}
-
-func TestASuccessTellsWhatShareItsTopicWantsRecorded(t *testing.T) {
-	f := newFakes(1)
-	f.topics[topicA] = push.Topic{ARN: topicA, Version: 1, CreatedAt: crashStart, SuccessSampleRate: "7"}
-	f.answer = func(context.Context) push.Result {
-		if len(f.pushed) == 1 {
-			return unavailable
-		}
-		return push.Result{Class: push.Success, Status: 200}
-	}
-	f.start(f.job(0))
-	f.run(t, f.deliver())
-	if e := f.events[len(f.events)-1]; e.Kind != EventDelivered || e.SampleRate != "7" || e.Attempt.Number != 2 || e.Time.Sub(crashStart) < time.Second {
-		t.Errorf("%+v", e)
-	}
-}
-
-func TestALaneIsNamedByTheQueue(t *testing.T) {
-	n := QueueNames{Attempt: "a", Retry: "arn:aws:sqs:us-east-1:000000000000:r", Fanout: "f", DeadLetter: "d", Failed: "x"}
-	for queue, want := range map[string]string{"a": "attempt", "arn:aws:sqs:us-east-1:000000000000:a": "attempt", "r": "retry", "f": "fanout",
-		"d": "dead-letter", "x": "failed", "other": "", "": ""} {
-		if got := n.Lane(queue); got != want {
-			t.Errorf("%q is %q, want %q", queue, got, want)
-		}
-	}
-	if got := (QueueNames{}).Lane(""); got != "" {
-		t.Errorf("nothing is the lane %q", got)
 	}
 }

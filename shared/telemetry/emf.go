@@ -14,7 +14,8 @@ import (
 // EMF counts what happens and writes it in CloudWatch's embedded metric format
 // (CloudWatch user guide, embedded metric format specification): lines of the
 // function's log that CloudWatch makes metrics of, so that no attempt waits for a
-// call. It is our own because no library of the format is to be had.
+// call. It is our own: the format is a few lines of JSON, and a library would bring
+// buffering and flushing that know nothing of invocations.
 // docs/telemetry.md lists the metrics.
 //
 // The only dimensions are Stack and, where it tells something, Lane: each value
