@@ -264,36 +264,3 @@ func TestAFrontDoorThatOthersReachAsksForASignature(t *testing.T) {
 		t.Errorf("an unsigned Publish is answered with %+v", out)
 	}
 }
-
-func TestTheQueueFunctionsAnswerTheirBatches(t *testing.T) {
-	bin := binaries(t)
-	for name, function := range map[string]string{
-		"deliver-sqs.json": "deliver", "deliver-sqs-batch-with-poison.json": "deliver", "deliver-retry.json": "deliver",
-		"deliver-confirmation.json": "deliver", "fanout-sqs.json": "fanout", "redrive-sqs.json": "redrive",
-		"redrive-sqs-raw.json": "redrive", "redrive-sqs-failed-jobs.json": "redrive",
-		"redrive-sqs-failed-invocations.json": "redrive",
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			f := launch(t, filepath.Join(bin, function), environment(dir))
-			a := f.invoke(fixture(t, name))
-			f.Stop()
-			// Subscriptions and topics are gone: what was for them is dropped, and
-			// letters that came from DeadLetterQueue itself stay there.
-			var out events.SQSEventResponse
-			decode(t, a.Body, &out)
-			if !bytes.HasPrefix(a.Body, []byte(`{"batchItemFailures":[`)) {
-				t.Errorf("answers %s", a.Body)
-			}
-			parked := look(t, dir, func(s *stack.Stack) (int, error) {
-				n := 0
-				_, err := s.Queue.Look(t.Context(), "FailedJobsQueue", operator.Sweep{}, func(operator.Letter) { n++ })
-				return n, err
-			})
-			want := map[string]int{"deliver-sqs-batch-with-poison.json": 2}[name]
-			if function == "deliver" && (len(out.BatchItemFailures) != 0 || parked != want) {
-				t.Errorf("%d records come back and %d were parked, want 0 and %d", len(out.BatchItemFailures), parked, want)
-			}
-		})
-	}
-}
