@@ -60,6 +60,7 @@ func (c *DeliveriesListCmd) Run(ctx context.Context, app *App) error {
 func (a *App) deliveries(list operator.DeliveryList) {
 	if len(list.Deliveries) == 0 {
 		a.sayf("No deliveries.")
+		a.notListed(list)
 		return
 	}
 	rows := make([]table.Row, len(list.Deliveries))
@@ -68,18 +69,52 @@ func (a *App) deliveries(list operator.DeliveryList) {
 		if n := len(d.History); n > 0 {
 			last = briefly(d.History[n-1])
 		}
-		next := a.next(d)
-		if d.Kind != "" {
-			next = "confirmation: " + next
-		}
-		rows[i] = table.Row{when(d.UpdatedAt), a.state(d.State), d.MessageID, shortSubscription(d.Subscription), d.Attempts, last, next}
+		rows[i] = table.Row{when(d.UpdatedAt), a.state(d.State), d.MessageID, shortSubscription(d.Subscription), d.Attempts, last,
+			chain(d, sentAgain(d, list.Deliveries), a.next(d))}
 	}
 	a.table(table.Row{"UPDATED", "STATE", "MESSAGE", "SUBSCRIPTION", "ATTEMPTS", "LAST", "NEXT"}, rows)
+	a.notListed(list)
+	if list.More {
+		a.sayf("There are more: raise --limit, or narrow the list.")
+	}
+}
+
+// notListed says which deliveries a list leaves out, so that none of them is
+// believed not to have happened.
+func (a *App) notListed(list operator.DeliveryList) {
 	if !list.LogBack.IsZero() {
 		a.sayf("The delivery log was read back to %s: of what succeeded at once before, nothing is listed.", when(list.LogBack))
 	}
-	if list.More {
-		a.sayf("There are more: raise --limit, or narrow the list.")
+	switch list.LogKeeps {
+	case operator.LogShare:
+		a.sayf("Of what succeeded at once only the share that is logged is listed: none unless the stack's parameter SuccessSampleRate or the topic's HTTPSuccessFeedbackSampleRate says more.")
+	case operator.LogNothing:
+		a.sayf("Nothing that succeeded at once is listed: no delivery log is known here. --stack finds a stack's.")
+	}
+}
+
+// chain says before next which of a message's deliveries to one subscription it
+// is, where it is not the only one. again: its dead letter was sent again.
+func chain(d operator.Delivery, again bool, next string) string {
+	mark := ""
+	switch {
+	case d.Kind != "":
+		mark = "confirmation"
+	case d.Generation == operator.TestGeneration:
+		mark = "test"
+	case d.Generation != "":
+		mark = "sent again"
+	}
+	if d.State == push.Dead && again {
+		next += ", sent again from there"
+	}
+	switch {
+	case mark == "":
+		return next
+	case next == "-":
+		return mark
+	default:
+		return mark + ": " + next
 	}
 }
 

@@ -83,6 +83,30 @@ func TestJSONAnswersAreTheServersOwn(t *testing.T) {
 	}
 }
 
+func TestAListSaysWhatItLeavesOutWithAndWithoutRows(t *testing.T) {
+	for _, rows := range [][]operator.Delivery{nil, deliveries()} {
+		for keeps, says := range map[operator.LogKeeps]string{
+			operator.LogShare:   "\nOf what succeeded at once only the share that is logged is listed: none unless the stack's parameter SuccessSampleRate ",
+			operator.LogNothing: "\nNothing that succeeded at once is listed: ",
+		} {
+			dir := server(t, map[string]any{"GET deliveries?limit=50": operator.DeliveryList{Deliveries: rows, LogKeeps: keeps}})
+			if got := postino(t, "", nil, "deliveries", "list", "--data", dir); got.code != exitOK || !strings.Contains(got.out, says) {
+				t.Errorf("%d rows, %s: %+v", len(rows), keeps, got)
+			}
+		}
+	}
+}
+
+func TestAListTellsTheDeliveriesOfOneMessageApart(t *testing.T) {
+	first, second, third, test := deliveries()[2], deliveries()[2], deliveries()[3], deliveries()[3]
+	first.Generation, first.UpdatedAt = "", noon.Add(-3*time.Hour)
+	third.Generation, third.UpdatedAt = "cafe", noon
+	test.Generation, test.MessageID = operator.TestGeneration, "22222222-2222-4333-8444-555555555555"
+	dir := server(t, map[string]any{"GET deliveries?limit=50": operator.DeliveryList{Deliveries: []operator.Delivery{third, second, first, test}}})
+	got := postino(t, "", nil, "deliveries", "list", "--data", dir)
+	golden(t, "deliveries-again.golden", got.out+got.err)
+}
+
 func TestOnlyATerminalGetsColours(t *testing.T) {
 	for _, colour := range []bool{true, false} {
 		var out strings.Builder

@@ -95,6 +95,12 @@ func TestTheDemonstrationsDeadLetterIsDeliveredOnceItsSubscriberRecovers(t *test
 	// Which of the two lines comes first, is for the scheduler to say.
 	s.wait(t, `message [0-9a-f-]{36} is sent again to demo:[0-9a-f]{8} from dead-letter queue demo-dead-letters`)
 	s.wait(t, `/postino-demo/down +attempt \d initial +delivered: 200 OK`)
+	list := postino(t, "", nil, "deliveries", "list", "--data", dir)
+	if again := regexp.MustCompile(`delivered +(\S+) .* 200 +sent again\n`).FindStringSubmatch(list.out); again == nil || !strings.Contains(list.out, "went to demo-dead-letters, sent again from there\n") {
+		t.Errorf("what was sent again is not told from what died: %+v", list)
+	} else if shown := postino(t, "", nil, "deliveries", "show", again[1], "--data", dir); !strings.Contains(shown.out, "(sent again from a dead-letter queue)\nstate         delivered\n") {
+		t.Errorf("shown is %+v", shown)
+	}
 }
 
 func TestTheDemonstrationRemovesItsOwnSubscriptionsAlone(t *testing.T) {

@@ -71,7 +71,11 @@ func TestTheCommandLineShowsDeadLettersAndSendsThemAgain(t *testing.T) {
 		t.Errorf("sent again was %s", p.body)
 	}
 	e.quiet(2 * time.Second)
-	s.does([]string{"deliveries", "show", first[:8]}, "dead letter   went to DeadLetterQueue", "410 Gone is permanent")
+	list := []string{"deliveries", "list", "--topic", topic}
+	s.eventually("both are recorded as delivered", func() bool { return strings.Count(s.does(list), " 200   sent again\n") == 2 })
+	shownAgain := []string{"dead letter   went to DeadLetterQueue and was sent again from there", "410 Gone is permanent", "(sent again from a dead-letter queue)\nstate         delivered\n"}
+	s.does([]string{"deliveries", "show", first[:8]}, shownAgain...)
+	s.does(list, "went to DeadLetterQueue, sent again from there\n", "Of what succeeded at once only the share that is logged is listed")
 }
 
 func TestTheCommandLineSendsAllOfASubscribersOwnQueueAgain(t *testing.T) {

@@ -62,6 +62,32 @@ type DeliveryList struct {
 	// LogBack is how far back the delivery log was read, where it is too large for
 	// more: of what succeeded at once before, nothing is listed.
 	LogBack time.Time `json:"logBack,omitzero"`
+	// LogKeeps says which of the deliveries that succeed at once can be listed: ""
+	// all, LogShare a share of them, LogNothing none. It is "" too where the
+	// listing is not of delivered ones.
+	LogKeeps LogKeeps `json:"logKeeps,omitempty"`
+}
+
+// LogKeeps is how much of what succeeds at once is found in the delivery log.
+type LogKeeps string
+
+// What a log may keep, besides all.
+const (
+	LogShare   LogKeeps = "share"
+	LogNothing LogKeeps = "nothing"
+)
+
+// logKeeps is what a listing of states lacks.
+func (o *Operator) logKeeps(states []push.State) LogKeeps {
+	switch {
+	case len(states) > 0 && !slices.Contains(states, push.Delivered):
+		return ""
+	case o.DeliveryLog == nil:
+		return LogNothing
+	case o.LogsSome:
+		return LogShare
+	}
+	return ""
 }
 
 // ListRequest says which deliveries to list.
@@ -128,7 +154,7 @@ func (o *Operator) ListDeliveries(ctx context.Context, r ListRequest) (DeliveryL
 		return DeliveryList{}, err
 	}
 	slices.SortStableFunc(all, func(a, b Delivery) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
-	list := DeliveryList{Deliveries: all, More: len(all) > limit, LogBack: back}
+	list := DeliveryList{Deliveries: all, More: len(all) > limit, LogBack: back, LogKeeps: o.logKeeps(f.States)}
 	list.Deliveries = all[:min(limit, len(all))]
 	if len(all) == 0 && r.Topic != "" {
 		// Deliveries outlive their topic, so that a topic is missed only now.
@@ -184,16 +210,18 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string, since time.Tim
 
 // atOnce is one more reason why a delivery is not known, where the log has not all
 // or was read back to a time only.
-func (o *Operator) atOnce(back time.Time) string {
-	switch {
-	case o.DeliveryLog == nil:
+func (o *Operator) atOnce(back time.Time) (reason string) {
+	if o.DeliveryLog == nil {
 		return "its first attempt succeeded, which no log here tells, "
-	case !back.IsZero():
-		return "its first attempt succeeded before " + back.UTC().Format(time.RFC3339) + ", to where the log was read, "
-	case o.LogsSome:
-		return "its first attempt succeeded, of which the log has a share alone (HTTPSuccessFeedbackSampleRate), "
 	}
-	return ""
+	if o.LogsSome {
+		reason = "its first attempt succeeded and is not of the share that is logged, as SuccessSampleRate of the stack " +
+			"or HTTPSuccessFeedbackSampleRate of the topic sets it, "
+	}
+	if !back.IsZero() {
+		reason += "its first attempt succeeded before " + back.UTC().Format(time.RFC3339) + ", to where the log was read, "
+	}
+	return reason
 }
 
 // shortestBeginning is how much of a message id must be given: the part before

@@ -207,3 +207,34 @@ func TestShowingAMessageGivesAllItsDeliveries(t *testing.T) {
 		refusal(t, err, push.CodeInvalidParameter, "is no delivery")
 	}
 }
+
+// What a list leaves out must not be believed not to have happened.
+func TestAListSaysWhichSuccessesItCannotHave(t *testing.T) {
+	for name, c := range map[string]struct {
+		log  Log
+		some bool
+		want LogKeeps
+		says string
+	}{
+		"a whole log": {fakeLog{}, false, "", ""},
+		"a share":     {fakeLog{}, true, LogShare, "SuccessSampleRate of the stack"},
+		"no log":      {nil, false, LogNothing, "which no log here tells"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.DeliveryLog, w.LogsSome = c.log, c.some
+			for state := range statesByWord {
+				want := c.want
+				if state != "" && state != "delivered" {
+					want = ""
+				}
+				got, err := w.ListDeliveries(t.Context(), ListRequest{State: state})
+				if err != nil || got.LogKeeps != want {
+					t.Errorf("%q: got %q, %v, want %q", state, got.LogKeeps, err, want)
+				}
+			}
+			_, err := w.ShowDelivery(t.Context(), "m9", time.Time{})
+			refusal(t, err, push.CodeNotFound, c.says)
+		})
+	}
+}
