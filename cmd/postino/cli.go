@@ -17,7 +17,7 @@ type CLI struct {
 	Serve      ServeCmd      `cmd:"" help:"Run the server, everything in one process."`
 	Explain    ExplainCmd    `cmd:"" help:"Validate a delivery policy and print when it makes each attempt."`
 	Deliveries DeliveriesCmd `cmd:"" help:"Look at deliveries and their attempts."`
-	DLQ        DLQCmd        `cmd:"" name:"dlq" help:"Look at dead letters and send them again."`
+	DLQ        DLQCmd        `cmd:"" name:"dlq" help:"Look at dead letters, send them again or delete them."`
 	Publish    PublishCmd    `cmd:"" help:"Publish a message to a topic."`
 	SendTest   SendTestCmd   `cmd:"" help:"Send a test message to one subscription alone."`
 	Pause      PauseCmd      `cmd:"" help:"Hold a subscription's deliveries back; no attempt is burnt."`

@@ -16,6 +16,7 @@ type DLQCmd struct {
 	List    DLQListCmd    `cmd:"" help:"List the dead-letter queues, or the messages of one."`
 	Show    DLQShowCmd    `cmd:"" help:"Show one dead letter: where it comes from, why it died, its body."`
 	Redrive DLQRedriveCmd `cmd:"" help:"Send dead letters again, each to its own subscription."`
+	Delete  DLQDeleteCmd  `cmd:"" help:"Delete dead letters for good, without asking."`
 }
 
 // DLQListCmd is `postino dlq list`.

@@ -109,8 +109,8 @@ func TestRedrivingAllGoesOnUntilTheEnd(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	want := []operator.RedriveRequest{
-		{All: true, Max: redriveStep, Force: true}, {All: true, Max: redriveStep, Force: true, After: "l-200", Before: noon},
-		{All: true, Max: redriveStep, Force: true, After: "l-400", Before: noon},
+		{All: true, Max: lettersStep, Force: true}, {All: true, Max: lettersStep, Force: true, After: "l-200", Before: noon},
+		{All: true, Max: lettersStep, Force: true, After: "l-400", Before: noon},
 	}
 	if d := cmp.Diff(want, asked); d != "" {
 		t.Error(d)
@@ -126,16 +126,16 @@ func TestRedrivingNamedLettersFailsWhenOneStays(t *testing.T) {
 	if got != want {
 		t.Errorf("got %+v", got)
 	}
-	if d := cmp.Diff([]operator.RedriveRequest{{IDs: []string{"a", "b", "c"}, Max: redriveStep}}, asked); d != "" {
+	if d := cmp.Diff([]operator.RedriveRequest{{IDs: []string{"a", "b", "c"}, Max: lettersStep}}, asked); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestManyNamedLettersAreSentInSteps(t *testing.T) {
 	var asked []operator.RedriveRequest
-	dir := redriving(t, &asked, operator.RedriveResult{Redriven: redriveStep}, operator.RedriveResult{Redriven: 1})
-	got := postino(t, "", nil, append([]string{"dlq", "redrive", "dlq", "--data", dir}, strings.Fields(strings.Repeat("id ", redriveStep+1))...)...)
-	if got != (ran{exitOK, "Sent 201 messages again.\n", ""}) || len(asked) != 2 || len(asked[0].IDs) != redriveStep || len(asked[1].IDs) != 1 {
+	dir := redriving(t, &asked, operator.RedriveResult{Redriven: lettersStep}, operator.RedriveResult{Redriven: 1})
+	got := postino(t, "", nil, append([]string{"dlq", "redrive", "dlq", "--data", dir}, strings.Fields(strings.Repeat("id ", lettersStep+1))...)...)
+	if got != (ran{exitOK, "Sent 201 messages again.\n", ""}) || len(asked) != 2 || len(asked[0].IDs) != lettersStep || len(asked[1].IDs) != 1 {
 		t.Errorf("got %+v after %d requests", got, len(asked))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,19 @@ func TestTheCommandsWorkAgainstARunningServer(t *testing.T) {
 	contains(ask(exitOK, "dlq", "redrive", "t-dlq", letter.ID), "Sent 1 message again.")
 	contains(ask(exitFailure, "dlq", "redrive", "t-dlq", letter.ID), letter.ID+" is not there")
 	contains(ask(exitFailure, "dlq", "show", "t-dlq", letter.ID), "has no message")
+
+	// One whose subscription is gone cannot be sent again, but deleted.
+	left := subscribe(t, dir, 410)
+	ask(exitFailure, "send-test", left)
+	sns(t, dir, "", url.Values{"Action": {"Unsubscribe"}, "SubscriptionArn": {left}})
+	if err := json.Unmarshal([]byte(ask(exitOK, "dlq", "list", "t-dlq", "--json").out), &page); err != nil {
+		t.Fatal(err)
+	}
+	stranded := page.DeadLetters[slices.IndexFunc(page.DeadLetters, func(d operator.DeadLetter) bool { return d.Note.Subscription == left })].ID
+	contains(ask(exitFailure, "dlq", "redrive", "t-dlq", stranded), "its subscription no longer exists")
+	contains(ask(exitOK, "dlq", "delete", "t-dlq", stranded), "Deleted 1 message.")
+	contains(ask(exitFailure, "dlq", "show", "t-dlq", stranded), "has no message")
+	contains(ask(exitOK, "dlq", "delete", "t-dlq", "--all"), "Deleted ")
 
 	contains(ask(exitOK, "pause", gone), "Paused: deliveries to http://127.0.0.1")
 	contains(ask(exitOK, "send-test", gone), "The subscription is paused")

@@ -130,6 +130,7 @@ func TestMistakesAreToldInOneLineWithTheUsageExitCode(t *testing.T) {
 		{"deliveries list --limit many", "expected a valid 64 bit int"},
 		{"dlq redrive q", "give either message ids or --all; `postino dlq redrive --help` tells how"},
 		{"dlq redrive q id --all", "give either message ids or --all"},
+		{"dlq delete q", "give either message ids or --all; `postino dlq delete --help` tells how"},
 		{"explain", "give either a policy or --predefined; `postino explain --help` tells how"},
 		{"explain p.json --predefined aws-managed", "give either a policy or --predefined"},
 		{"explain --predefined gcp", `"gcp" is no predefined policy: use aws-managed, customer-managed, mns-backoff or mns-exponential`},
@@ -149,7 +150,7 @@ func TestMistakesAreToldInOneLineWithTheUsageExitCode(t *testing.T) {
 func TestAnEmptyNameIsToldFromAMissingOne(t *testing.T) {
 	dir := server(t, nil)
 	for _, args := range [][]string{
-		{"dlq", "redrive", "q", ""}, {"dlq", "show", "", "id"}, {"deliveries", "show", ""}, {"resume", ""}, {"send-test", ""}, {"publish", "", "hello"},
+		{"dlq", "redrive", "q", ""}, {"dlq", "delete", "q", ""}, {"dlq", "show", "", "id"}, {"deliveries", "show", ""}, {"resume", ""}, {"send-test", ""}, {"publish", "", "hello"},
 	} {
 		got := postino(t, "", nil, append(args, "--data", dir)...)
 		if got.code == exitOK || !strings.Contains(got.err, "empty: is a shell variable unset?") {
@@ -180,7 +181,7 @@ func TestEveryCommandThatNeedsAServerSaysHowToStartOne(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nothing")
 	want := "postino: No Postino server is running on " + dir + ": start one with `postino serve --data " + dir + "`\n"
 	for _, line := range []string{
-		"deliveries list", "deliveries show m1", "dlq list", "dlq list q", "dlq show q id", "dlq redrive q --all",
+		"deliveries list", "deliveries show m1", "dlq list", "dlq list q", "dlq show q id", "dlq redrive q --all", "dlq delete q --all",
 		"publish orders hello", "send-test aaaa", "pause aaaa", "pause", "resume aaaa",
 	} {
 		got := postino(t, "", nil, append(strings.Fields(line), "--data", dir)...)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 
@@ -122,6 +123,38 @@ func TestTheCommandLineSendsAllOfASubscribersOwnQueueAgain(t *testing.T) {
 	s.eventually("the queue is empty", func() bool { return strings.Contains(s.does([]string{"dlq", "list", name}), "No messages") })
 }
 
+func TestTheCommandLineDeletesWhatCannotBeSentAgain(t *testing.T) {
+	t.Parallel()
+	s, e := own(t, nil), listen(t)
+	topic := s.topic()
+	_, arn := s.queue("it")
+	name := arn[strings.LastIndexByte(arn, ':')+1:]
+	attributes := policy(0, 1)
+	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q}`, arn)
+	subscription := s.subscribe(topic, e, attributes)
+	e.answer(http.StatusGone)
+	var messages []string
+	for i := range 13 { // more than one batch
+		messages = append(messages, s.publish(topic, fmt.Sprint("letter ", i)))
+	}
+	letters := s.letters(name, messages...)
+	if _, err := s.sns.Unsubscribe(t.Context(), &sns.UnsubscribeInput{SubscriptionArn: &subscription}); err != nil {
+		t.Fatal(err)
+	}
+	got := s.postino(nil, "dlq", "redrive", name, letters[messages[0]])
+	if got.code != 1 || !strings.Contains(got.out, "its subscription no longer exists") {
+		t.Errorf("redriven: %+v", got)
+	}
+	s.does([]string{"dlq", "delete", name, letters[messages[0]]}, "Deleted 1 message.")
+	got = s.postino(nil, "dlq", "delete", name, letters[messages[0]], letters[messages[1]])
+	if got.code != 1 || !strings.Contains(got.out, letters[messages[0]]+" is not there") || !strings.Contains(got.out, "Deleted 1 message.") {
+		t.Errorf("deleted: %+v", got)
+	}
+	s.does([]string{"dlq", "delete", name, "--all"}, "Deleted 11 messages.")
+	s.does([]string{"dlq", "list", name}, "No messages.")
+	s.fails("`postino dlq list` shows those there are", "dlq", "delete", "it-gone", "--all")
+}
+
 func TestTheCommandLineSendsFailedJobsAgain(t *testing.T) {
 	t.Parallel()
 	s, e := own(t, nil), listen(t)
@@ -159,7 +192,7 @@ func TestTheCommandLineTellsWhichQueuesItCannotLookInto(t *testing.T) {
 	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q}`, gone)
 	s.subscribe(s.topic(), e, attributes)
 	s.does([]string{"dlq", "list"}, "it-gone cannot be looked into: the queue "+gone+" does not exist.")
-	s.fails("Queue it-gone cannot be looked into", "dlq", "list", "it-gone")
+	s.fails("does not exist; `postino dlq list` shows those there are", "dlq", "list", "it-gone")
 	s.fails("carries deliveries on their way", "dlq", "redrive", "AttemptQueue", "--all")
 	s.fails("is not in the region", "dlq", "list", "arn:aws:sqs:eu-west-1:000000000000:it-far")
 	s.fails("have no order in which to go on", "dlq", "list", "DeadLetterQueue", "--after", "0f0e0d0c")

@@ -102,6 +102,11 @@ func (c *Client) Redrive(ctx context.Context, queue string, r RedriveRequest) (o
 	return out, c.call(ctx, "POST", []string{"queues", queue, "redrive"}, nil, r, &out)
 }
 
+// DeleteDeadLetters calls the verb once.
+func (c *Client) DeleteDeadLetters(ctx context.Context, queue string, r DeleteRequest) (out DeleteResult, err error) {
+	return out, c.call(ctx, "POST", []string{"queues", queue, "delete"}, nil, r, &out)
+}
+
 // ListPaused calls the verb.
 func (c *Client) ListPaused(ctx context.Context) (out []Subscription, err error) {
 	return out, c.call(ctx, "GET", []string{"subscriptions"}, nil, nil, &out)

@@ -63,7 +63,7 @@ func TestQueuesThatSubscriptionsNameAreListedToo(t *testing.T) {
 		}
 	}
 	_, err = w.ListDeadLetters(t.Context(), abroad, "", 0)
-	refusal(t, err, push.CodeInvalidParameter, "cannot be looked into: sqs:GetQueueAttributes is missing")
+	refusal(t, err, push.CodeInvalidParameter, "cannot be looked into: sqs:GetQueueAttributes is missing; `postino dlq list` shows")
 }
 
 func TestALookThatDidNotComeToAllLettersSaysSo(t *testing.T) {
@@ -154,6 +154,8 @@ func TestQueuesThatCarryDeliveriesAreNoDeadLetterQueues(t *testing.T) {
 		_, err := w.ListDeadLetters(t.Context(), name, "", 0)
 		refusal(t, err, push.CodeInvalidParameter, "on their way")
 		_, err = w.Redrive(t.Context(), name, RedriveRequest{All: true})
+		refusal(t, err, push.CodeInvalidParameter, "on their way")
+		_, err = w.DeleteDeadLetters(t.Context(), name, DeleteRequest{All: true})
 		refusal(t, err, push.CodeInvalidParameter, "on their way")
 	}
 	_, err := w.ShowDeadLetter(t.Context(), "nowhere", "l1")
@@ -267,11 +269,13 @@ func TestAStrangeLetterStaysAndEndsNothing(t *testing.T) {
 	}
 }
 
-func TestRedriveRefusesUnclearRequests(t *testing.T) {
+func TestUnclearRequestsAreRefused(t *testing.T) {
 	w := newWorld()
 	w.queues.names = []string{queueARN("dlq")}
 	for _, r := range []RedriveRequest{{}, {All: true, IDs: []string{"l1"}}, {All: true, Max: 1001}, {IDs: make([]string, 1001)}} {
 		_, err := w.Redrive(t.Context(), "dlq", r)
+		refusal(t, err, push.CodeInvalidParameter, "")
+		_, err = w.DeleteDeadLetters(t.Context(), "dlq", DeleteRequest{IDs: r.IDs, All: r.All, Max: r.Max})
 		refusal(t, err, push.CodeInvalidParameter, "")
 	}
 }

@@ -99,6 +99,16 @@ func (h HTTP) route(r *http.Request) (any, error) {
 			done.Stopped, err = h.word(r, err).Text, nil
 		}
 		return done, err
+	case "POST queues/*/delete":
+		var in DeleteRequest
+		if err := readJSON(r, &in); err != nil {
+			return nil, err
+		}
+		done, err := o.DeleteDeadLetters(ctx, s[1], in)
+		if err != nil && done.Deleted+done.Perhaps > 0 {
+			done.Stopped, err = h.word(r, err).Text, nil
+		}
+		return done, err
 	case "GET subscriptions":
 		return o.ListPaused(ctx)
 	case "POST topics/*/messages":

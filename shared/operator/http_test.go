@@ -80,6 +80,9 @@ func TestTheClientAnswersWhatTheVerbsAnswer(t *testing.T) {
 	redrive := RedriveRequest{IDs: []string{"nowhere"}, Force: true}
 	same("Redrive", func(o *Operator) (any, error) { return o.Redrive(ctx, queue, redrive) },
 		func() (any, error) { return c.Redrive(ctx, queue, redrive) })
+	remove := DeleteRequest{IDs: []string{"nowhere"}}
+	same("DeleteDeadLetters", func(o *Operator) (any, error) { return o.DeleteDeadLetters(ctx, queue, remove) },
+		func() (any, error) { return c.DeleteDeadLetters(ctx, queue, remove) })
 	if got, err := c.Pause(ctx, "aaaa1"); err != nil || !got.Paused || !got.Changed {
 		t.Errorf("Pause gave %+v and error %v", got, err)
 	}
@@ -168,6 +171,7 @@ func TestBadRequestsAreRefusedAsJSON(t *testing.T) {
 		{"POST", redrive, "{}", 400, push.CodeInvalidParameter},
 		{"POST", redrive, `{"ids":["a"],"forec":true}`, 400, push.CodeInvalidParameter},
 		{"POST", redrive, `{"ids":["a"]}{}`, 400, push.CodeInvalidParameter},
+		{"POST", Prefix + "queues/dlq/delete", `{"ids":["a"],"force":true}`, 400, push.CodeInvalidParameter},
 		{"POST", redrive, `{"ids":"a"}`, 400, push.CodeInvalidParameter},
 		{"POST", redrive, `{"ids":["` + strings.Repeat("a", maxRequest) + `"]}`, 413, push.CodeRequestTooLarge},
 		{"POST", redrive, `{"ids":["a"]}` + strings.Repeat(" ", maxRequest), 413, push.CodeRequestTooLarge},

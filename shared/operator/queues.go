@@ -89,7 +89,7 @@ func (o *Operator) deadLetterQueue(ctx context.Context, queue string) (string, e
 			"There is no queue %q: `postino dlq list` shows those there are", shorten(o.queueLabel(arn)))
 	}
 	if reason, refused := pipeline.Refused(err); refused {
-		return "", push.Errorf(push.CodeInvalidParameter, "Queue %s cannot be looked into: %s", shorten(o.queueLabel(arn)), reason)
+		return "", push.Errorf(push.CodeInvalidParameter, "Queue %s cannot be looked into: %s; `postino dlq list` shows those there are", shorten(o.queueLabel(arn)), reason)
 	}
 	return arn, err
 }

@@ -59,22 +59,9 @@ type Kept struct {
 // fault of a queue, and answers what was done before beside the error; a letter
 // that the verb will not take is no fault.
 func (o *Operator) Redrive(ctx context.Context, queue string, r RedriveRequest) (RedriveResult, error) {
-	if r.All == (len(r.IDs) > 0) {
-		return RedriveResult{}, push.Errorf(push.CodeInvalidParameter, "Redrive takes either message ids or all of them")
-	}
-	if len(r.IDs) > MaxList {
-		return RedriveResult{}, push.Errorf(push.CodeInvalidParameter,
-			"Redrive takes at most %d message ids at once, not %d", MaxList, len(r.IDs))
-	}
-	s := Sweep{IDs: r.IDs}
-	if r.All {
-		var err error
-		if s.Max, err = listLimit(r.Max); err != nil {
-			return RedriveResult{}, err
-		}
-		if s.After, s.Before = r.After, r.Before; s.Before.IsZero() {
-			s.Before = o.Now()
-		}
+	s, err := o.sweepFor("Redrive", r)
+	if err != nil {
+		return RedriveResult{}, err
 	}
 	arn, err := o.deadLetterQueue(ctx, queue)
 	if err != nil {
@@ -86,14 +73,30 @@ func (o *Operator) Redrive(ctx context.Context, queue string, r RedriveRequest) 
 	done.Left = swept.Left
 	if r.All {
 		done.After, done.Before = swept.Next, s.Before
-		return done, err
 	}
-	for _, id := range r.IDs {
-		if err == nil && !step.met[id] {
-			done.Missing = append(done.Missing, id)
-		}
+	if err == nil {
+		done.Missing = missing(r.IDs, step.met)
 	}
 	return done, err
+}
+
+// sweepFor is what the verb of that name goes through for r, which it checks.
+func (o *Operator) sweepFor(verb string, r RedriveRequest) (s Sweep, err error) {
+	switch {
+	case r.All == (len(r.IDs) > 0):
+		return s, push.Errorf(push.CodeInvalidParameter, "%s takes either message ids or all of them", verb)
+	case len(r.IDs) > MaxList:
+		return s, push.Errorf(push.CodeInvalidParameter, "%s takes at most %d message ids at once, not %d", verb, MaxList, len(r.IDs))
+	case !r.All:
+		return Sweep{IDs: r.IDs}, nil
+	}
+	if s.Max, err = listLimit(r.Max); err != nil {
+		return s, err
+	}
+	if s.After, s.Before = r.After, r.Before; s.Before.IsZero() {
+		s.Before = o.Now()
+	}
+	return s, nil
 }
 
 // redriving is one Redrive under way.
