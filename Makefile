@@ -28,7 +28,7 @@ run: build ## serve on LISTEN (127.0.0.1:4575) with a demonstration; Ctrl-C stop
 	@exec bin/postino serve --demo --data data --listen $(LISTEN)
 
 test: ## everything CI runs: lint, unit tests under the race detector, real SDKs, signatures, the deployed stack
-	@GO='$(GO)' PYTHON='$(PYTHON)' MAKE='$(MAKE)' infra/test.sh $(TEST_AWS_PORT) lint race sdktest validators
+	@GO='$(GO)' PYTHON='$(PYTHON)' MAKE='$(MAKE)' infra/test.sh "$$TEST_AWS_PORT" lint race sdktest validators
 	@echo "postino: all tests passed"
 
 # These packages' tests run the go command, whose inputs the test cache does not
@@ -96,38 +96,38 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 	$(GO) build -o bin/bench ./infra/bench
 	bin/bench --quick --server bin/postino
 
-BENCH_AWS_PORT ?= 4568
+export BENCH_AWS_PORT ?= 4568
 bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 to 5 minutes, wants a quiet machine)
-	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh $(BENCH_AWS_PORT) --markdown docs/performance-aws.md
+	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md
 
 # EMULATOR is ministack, or localemu, which needs Python 3.12.
-LOCAL_AWS_PORT ?= 4566
+export LOCAL_AWS_PORT ?= 4566
 local-aws: ## emulated AWS (EMULATOR=ministack or localemu) on loopback with the stack deployed by sam; prints what to export
-	@PYTHON='$(PYTHON)' EMULATOR='$(EMULATOR)' infra/local/sam.sh up $(LOCAL_AWS_PORT)
+	@PYTHON='$(PYTHON)' EMULATOR='$(EMULATOR)' infra/local/sam.sh up "$$LOCAL_AWS_PORT"
 
 local-aws-down: ## stop it with everything it started
-	@infra/local/sam.sh down $(LOCAL_AWS_PORT)
+	@infra/local/sam.sh down "$$LOCAL_AWS_PORT"
 
 # A port of its own: a stack that somebody works with stays as it is.
-TEST_AWS_PORT ?= 4567
+export TEST_AWS_PORT ?= 4567
 integration: ## deploy to emulated AWS, test the stack from outside, stop it (4 minutes)
-	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/integration.sh $(TEST_AWS_PORT)
+	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/integration.sh "$$TEST_AWS_PORT"
 
-STACKS_PORT ?= 4570
+export STACKS_PORT ?= 4570
 test-stacks: ## the suite on LocalEmu, the second emulator, and the functions in containers (10 minutes)
-	@PYTHON='$(PYTHON)' GO='$(GO)' infra/local/test-stacks.sh $(STACKS_PORT)
+	@PYTHON='$(PYTHON)' GO='$(GO)' infra/local/test-stacks.sh "$$STACKS_PORT"
 
 sam-local: ## the functions in containers under sam local, beside a stack on emulated AWS (3 minutes)
-	@PYTHON='$(PYTHON)' GO='$(GO)' infra/samlocal/run $(STACKS_PORT)
+	@PYTHON='$(PYTHON)' GO='$(GO)' infra/samlocal/run "$$STACKS_PORT"
 
 # Wants make local-aws first: the functions get the variables of that stack.
 coldstart: ## measure how long the functions take to start; rewrites docs/cold-start.md
-	@set -e; environment=$$(infra/local/sam.sh env $(LOCAL_AWS_PORT)); eval "$$environment"; \
+	@set -e; environment=$$(infra/local/sam.sh env "$$LOCAL_AWS_PORT"); eval "$$environment"; \
 	$(GO) run ./infra/coldstart -markdown docs/cold-start.md
 
-# PARAMETERS comes through the environment, where its quotes stay what they are.
+# STACK, REGION and PARAMETERS come through the environment, where quotes stay what they are.
 deploy: ## build and deploy into your AWS account: STACK=postino REGION=… PARAMETERS="Name=Value …"
-	@PYTHON='$(PYTHON)' MAKE='$(MAKE)' STACK='$(STACK)' REGION='$(REGION)' infra/deploy.sh
+	@PYTHON='$(PYTHON)' MAKE='$(MAKE)' infra/deploy.sh
 
 clean: ## remove what the build made
 	rm -rf bin $(CACHE)

@@ -26,7 +26,7 @@ infra/local/sam.sh install
 # line what is missing.
 account() {
   REGION=${REGION:-} "$venv/bin/python" - <<'PY'
-import os, sys
+import os, re, sys
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound
 from botocore.config import Config
@@ -35,6 +35,8 @@ try:
     session = boto3.Session(region_name=os.environ["REGION"] or os.environ.get("AWS_REGION") or None)
     if not session.region_name:
         sys.exit("make deploy: there is no region: set REGION=eu-west-1, say")
+    if not re.fullmatch(r"[a-z]+(-[a-z]+)+-[0-9]+", session.region_name):
+        sys.exit(f"make deploy: {session.region_name!r} is no region: set REGION=eu-west-1, say")
     if session.get_credentials() is None:
         raise NoCredentialsError()
     once = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
@@ -129,9 +131,11 @@ fi
 
 "${MAKE:-make}" -s build
 echo "Building the functions." >&2
-stripped "$venv/bin/sam" build "${override[@]}" >&2
+# A folder for each target: builds for others may be under way.
+built=$root/.aws-sam/$account-$region-$stack/build
+stripped "$venv/bin/sam" build --build-dir "$built" "${override[@]}" >&2
 echo "Deploying the stack $stack to $region of account $account${AWS_ENDPOINT_URL:+ at $AWS_ENDPOINT_URL}." >&2
-"$venv/bin/sam" deploy --stack-name "$stack" --region "$region" "${override[@]}" >&2
+"$venv/bin/sam" deploy --template-file "$built/template.yaml" --config-file "$root/samconfig.toml" --stack-name "$stack" --region "$region" "${override[@]}" >&2
 
 answers
 export AWS_REGION=$region

@@ -7,6 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 port=$1
 shift
+. infra/local/port.sh
+is_port "$port"
 log=$(mktemp)
 
 cleanup() { rm -f "$log"; }

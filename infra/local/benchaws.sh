@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 port=${1:?the port of the emulator}
+. infra/local/port.sh
+is_port "$port"
 shift
 go=${GO:-go}
 export EMULATOR=ministack

@@ -2,7 +2,8 @@
 # Sourced by the emulators' scripts: what they do with their processes and ports is
 # the same. The script has set root, name (the emulator's folders), what (its name
 # for people), program (a word of its command line) and port, and defines healthy.
-[[ $port =~ ^[0-9]+$ ]] || usage
+. "$root/infra/local/port.sh"
+is_port "$port"
 url=http://127.0.0.1:$port
 run=$root/.cache/$name-run/$port
 venv=$root/.cache/$name

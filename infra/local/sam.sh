@@ -18,6 +18,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 venv=$root/.cache/sam
 command=${1:-}
 port=${2:-4566}
+. "$root/infra/local/port.sh"
+is_port "$port"
 emulator=${EMULATOR:-}
 if [[ -z $emulator ]]; then
   [[ -d $root/.cache/localemu-run/$port ]] && emulator=localemu || emulator=ministack
@@ -25,6 +27,8 @@ fi
 run=$root/.cache/$emulator-run/$port
 url=http://127.0.0.1:$port
 stack=postino
+# A folder for each port: builds for others may be under way.
+built=$root/.aws-sam/$port/build
 # The first key's secret is told once; down removes it with everything else.
 keyfile=$run/key
 # Endpoints on this host are for this stack only: AWS has nothing of its own there.
@@ -41,7 +45,6 @@ pattern='"{\"source\":[\"postino.sample\"]}"'
 
 usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
-[[ $port =~ ^[0-9]+$ ]] || usage
 case $emulator in
   ministack | localemu) ;;
   *) echo "EMULATOR is $emulator: ministack or localemu it must be" >&2; exit 2 ;;
@@ -85,7 +88,7 @@ for o in json.load(sys.stdin):
 # deploy is quiet unless it fails; the parameters are "Name=Value" words.
 deploy() {
   local log=$run/deploy.log
-  if ! sam deploy --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "DeadLetterQueueArns=$queues" \
+  if ! sam deploy --template-file "$built/template.yaml" --config-file "$root/samconfig.toml" --parameter-overrides "Arch=$(architecture)" "AllowNetworks=$networks" "EventTopicArn=$events" "DeadLetterQueueArns=$queues" \
     "EventPattern=$pattern" "QueueDelaySeconds=$delay" ProtectTable=false Trace=yes "$@" >"$log" 2>&1; then
     sed 's/.*\r//; /Uploading to/d' "$log" >&2
     exit 1
@@ -103,7 +106,7 @@ up() {
   "$root/infra/local/$emulator.sh" start "$port" >/dev/null
   install
   echo "building the functions" >&2
-  stripped sam build --parameter-overrides "Arch=$(architecture)" >"$run/build.log" 2>&1 || {
+  stripped sam build --build-dir "$built" --parameter-overrides "Arch=$(architecture)" >"$run/build.log" 2>&1 || {
     cat "$run/build.log" >&2
     exit 1
   }
@@ -120,6 +123,7 @@ up() {
     (umask 077 && emulated go run ./cmd/postino keys add --stack "$stack" --note "made by sam.sh" >"$keyfile")
   fi
   environment
+  example
 }
 
 environment() {
@@ -132,9 +136,16 @@ export AWS_ENDPOINT_URL_SNS=$endpoint
 export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 $(sed -n 's/AWS_/POSTINO_/g; /^export/p' "$keyfile")
-# SNS calls are signed with the key of Postino's own, everything else with the emulator's:
-#   sns() { AWS_ACCESS_KEY_ID=\$POSTINO_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY=\$POSTINO_SECRET_ACCESS_KEY aws sns "\$@"; }
-#   sns publish --topic-arn "\$(sns create-topic --name orders --query TopicArn --output text)" --message Hello
+END
+}
+
+# example goes to standard error: what is on standard output can be evaluated. SNS
+# calls are signed with the key of Postino's own, everything else with the emulator's.
+example() {
+  cat >&2 <<'END'
+
+Set these, then publish with one command:
+  (export AWS_ACCESS_KEY_ID=$POSTINO_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY=$POSTINO_SECRET_ACCESS_KEY; aws sns publish --message Hello --topic-arn "$(aws sns create-topic --name orders --query TopicArn --output text)")
 END
 }
 

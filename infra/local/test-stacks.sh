@@ -7,6 +7,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 port=${1:?the port of the emulator}
+. infra/local/port.sh
+is_port "$port"
+is_port "$((port + 1))"
 go=${GO:-go}
 
 cleanup() {

@@ -79,7 +79,7 @@ var firstVariable = regexp.MustCompile(`(?m)^( *)POSTINO_ACCOUNT:`)
 // the template names. It must be beside the functions it names.
 func (l *local) template() string {
 	l.t.Helper()
-	folder, err := filepath.Abs("../../.aws-sam/build")
+	folder, err := filepath.Abs(filepath.Join("../../.aws-sam", l.port, "build"))
 	if err != nil {
 		l.t.Fatal(err)
 	}
