@@ -225,3 +225,11 @@ func TestThePageListsTheParameters(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// What a stack costs that nobody uses is counted in one place.
+func TestThePageNamesTheIdleCostThatIsCounted(t *testing.T) {
+	sums := regexp.MustCompile(`(?m)^\| \*\*sum\*\* \| \*\*(\$[0-9.]+)\*\* \|$`).FindAllStringSubmatch(text(t, "../docs/cost.md"), -1)
+	if len(sums) != 1 || !strings.Contains(strings.Join(strings.Fields(text(t, "../docs/deploy.md")), " "), "costs "+sums[0][1]+" a month") {
+		t.Errorf("docs/deploy.md does not name what docs/cost.md counts: %q", sums)
+	}
+}

@@ -121,7 +121,7 @@ func run(ctx context.Context, stack string, runs int, markdown string) (missed b
 	for _, s := range subjects {
 		m := measured[s.name]
 		above, verdict := median(m.init)-base, "met"
-		if above > mostInit || bytes(bin, s.name) > mostBytes {
+		if above > mostInit || length(bin, s.name) > mostBytes {
 			verdict, missed = "**missed**", true
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", s.name, size(bin, s.name), ms(median(m.init)), ms(above), ms(median(m.first)), verdict)
@@ -204,7 +204,7 @@ func median(d []time.Duration) time.Duration {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
 
-func bytes(dir, name string) int64 {
+func length(dir, name string) int64 {
 	i, err := os.Stat(filepath.Join(dir, name))
 	if err != nil {
 		return 1 << 62
@@ -212,4 +212,4 @@ func bytes(dir, name string) int64 {
 	return i.Size()
 }
 
-func size(dir, name string) string { return fmt.Sprintf("%.1f MB", float64(bytes(dir, name))/1e6) }
+func size(dir, name string) string { return fmt.Sprintf("%.1f MB", float64(length(dir, name))/1e6) }

@@ -4,6 +4,7 @@ package deploytest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -70,7 +71,7 @@ func TestDeployMakesAStackOfItsOwnWithAFirstKeyAndItCanBeDeleted(t *testing.T) {
 		}
 		return said
 	}
-	if said := run("Arch=" + arch + ` AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms EventTopicArn=arn:aws:sns:us-east-1:000000000000:orders EventPattern='{"source": ["a b"]}'`); strings.Count(said, key) != 1 {
+	if said := run("Arch=" + arch + ` DeadLetterKeyArns=arn:aws:kms:us-east-1:000000000000:key/a AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms EventTopicArn=arn:aws:sns:us-east-1:000000000000:orders EventPattern='{"source": ["a b"]}'`); strings.Count(said, key) != 1 {
 		t.Errorf("the first key is not printed: %s", said)
 	}
 	s := find(t, stack)
@@ -81,6 +82,13 @@ func TestDeployMakesAStackOfItsOwnWithAFirstKeyAndItCanBeDeleted(t *testing.T) {
 	// the functions would not start, which make deploy looks at.
 	if said := run("ProtectTable=false"); strings.Contains(said, key) {
 		t.Errorf("another key is made: %s", said)
+	}
+	before := s.updated()
+	if said := run("ProtectTable=false"); !strings.Contains(said, "No changes to deploy") {
+		t.Errorf("the same again is a change: %s", said)
+	}
+	if after := s.updated(); after != before {
+		t.Errorf("the same again changes the stack: it was updated at %s, and at %s", before, after)
 	}
 	if s.protected() {
 		t.Error("ProtectTable=false leaves the table protected")
@@ -125,6 +133,16 @@ func find(t *testing.T, stack string) *deployed {
 		t.Fatalf("the table %q and the queues %q", d.table, d.queues)
 	}
 	return d
+}
+
+// updated is when the stack was changed last.
+func (d *deployed) updated() string {
+	d.t.Helper()
+	out, err := cloudformation.NewFromConfig(d.config).DescribeStacks(d.t.Context(), &cloudformation.DescribeStacksInput{StackName: &d.stack})
+	if err != nil || len(out.Stacks) != 1 {
+		d.t.Fatalf("%+v, %v", out, err)
+	}
+	return fmt.Sprint(aws.ToTime(out.Stacks[0].LastUpdatedTime))
 }
 
 func (d *deployed) protected() bool {

@@ -1,3 +1,3 @@
 // Package deploytest runs infra/deploy.sh, which is make deploy, against the
-// emulated AWS that AWS_ENDPOINT_URL leads to.
+// emulated AWS that AWS_ENDPOINT_URL leads to, and make local-aws on a port of its own.
 package deploytest

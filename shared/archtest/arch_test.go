@@ -62,7 +62,7 @@ var rules = []rule{
 	{"samples", nil, anything},
 }
 
-// adapters may be imported by themselves, cmd, functions and the bench only.
+// adapters may be imported by themselves, cmd, functions and infra only.
 var adapters = []string{"shared/embedded", "shared/aws"}
 
 // suites are imported by tests, whose imports go list keeps apart, and by nothing
