@@ -41,8 +41,8 @@ func makes(t *testing.T, target, port string) (stdout, stderr string) {
 	return out.String(), said.String()
 }
 
-// awsCLI is a folder with the AWS CLI in it: make sdktest's, or one of its version.
-func awsCLI(t *testing.T) (folder string) {
+// awsCLI is a Python that has the AWS CLI: make sdktest's, or one with its version.
+func awsCLI(t *testing.T) (python string) {
 	t.Helper()
 	folder, err := filepath.Abs("../../.cache/awscli")
 	if err != nil {
@@ -59,12 +59,12 @@ func awsCLI(t *testing.T) (folder string) {
 	version := string(wanted[1])
 	shared, _ := filepath.Abs("../../.cache/venv")
 	if has, err := os.ReadFile(filepath.Join(shared, "requirements.txt")); err == nil && bytes.Equal(has, requirements) {
-		return filepath.Join(shared, "bin")
+		return filepath.Join(shared, "bin/python")
 	}
 	if out, err := exec.CommandContext(t.Context(), "../local/venv.sh", folder, version, "AWS CLI "+version, "awscli=="+version).CombinedOutput(); err != nil { //nolint:gosec // the test's own words
 		t.Fatalf("%v: %s", err, out)
 	}
-	return filepath.Join(folder, "bin")
+	return filepath.Join(folder, "bin/python")
 }
 
 func TestLocalAWSPrintsOneCommandThatPublishesAndGoesAwayWhole(t *testing.T) {
@@ -76,8 +76,8 @@ func TestLocalAWSPrintsOneCommandThatPublishesAndGoesAwayWhole(t *testing.T) {
 		t.Fatalf("it names no command of one line: %s", said)
 	}
 
-	cmd := exec.CommandContext(t.Context(), "bash", "-euc", exports+"\n"+command) //nolint:gosec // what a person would paste
-	cmd.Env = append(environment(t, map[string]string{"AWS_ENDPOINT_URL": "", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}), "PATH="+awsCLI(t)+":"+os.Getenv("PATH"))
+	cmd := exec.CommandContext(t.Context(), "bash", "-euc", `aws() { "$PYTHON_WITH_AWS" -m awscli "$@"; }`+"\n"+exports+"\n"+command) //nolint:gosec // what a person would paste
+	cmd.Env = append(environment(t, map[string]string{"AWS_ENDPOINT_URL": "", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}), "PYTHON_WITH_AWS="+awsCLI(t))
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"MessageId"`) {
 		t.Errorf("%s\n%v: %s", command, err, out)
 	}
