@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"postino/shared/access"
+	"postino/shared/aws/awscall"
 	"postino/shared/operator"
 )
 
@@ -67,9 +68,11 @@ func (c *EnvCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 	case target.table != "":
-		return errors.New("a table does not tell where its front door is: give --stack, or --url alone")
+		if err := e.table(ctx, app, target, c.URL); err != nil {
+			return err
+		}
 	default:
-		e.local(ctx, app, target.data, c.URL, c.flag())
+		e.local(ctx, app, c.Target, target.data, c.URL)
 	}
 	for _, v := range e.set {
 		app.sayf("export %s=%s", v[0], shellQuote(v[1]))
@@ -81,9 +84,8 @@ func (c *EnvCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
-// local points at the server that runs on a data directory, or at url. flag is
-// what other commands need to find it.
-func (e *exports) local(ctx context.Context, app *App, data, url, flag string) {
+// local points at the server that runs on a data directory, or at url.
+func (e *exports) local(ctx context.Context, app *App, t Target, data, url string) {
 	server, err := operator.ReadServerFile(data)
 	if url != "" {
 		server.URL = url
@@ -94,12 +96,12 @@ func (e *exports) local(ctx context.Context, app *App, data, url, flag string) {
 		complain(app, note) // an eval hides what is on standard output
 	}
 	e.front(app, server.URL, cmp.Or(server.Region, defaultRegion))
-	keyed := url == "" && err == nil && takesItsOwnKeys(ctx, data)
+	keyed := url == "" && t.hasOwnKeys(ctx, app)
 	switch why := hasKeys(app.Getenv); {
 	case keyed && strings.HasPrefix(app.Getenv("AWS_ACCESS_KEY_ID"), access.IDPrefix):
 		e.notes = append(e.notes, "credentials are left alone: they look like a key of Postino's")
 	case keyed:
-		note := fmt.Sprintf("this server takes calls that its own keys sign and no others: `%s keys add%s` makes one and prints what to export", app.command(), flag)
+		note := fmt.Sprintf("this server takes calls that its own keys sign and no others: `%s keys add%s` makes one and prints what to export", app.command(), t.flag())
 		e.notes = append(e.notes, note)
 		complain(app, note)
 	case why != "":
@@ -109,17 +111,17 @@ func (e *exports) local(ctx context.Context, app *App, data, url, flag string) {
 	}
 }
 
-// takesItsOwnKeys reports whether the running server has keys: then nothing else
-// is good there.
-func takesItsOwnKeys(ctx context.Context, data string) bool {
-	server, err := operator.Dial(data)
+// hasOwnKeys reports whether a data directory has keys: then nothing else is good for
+// the server that runs on it, now or later.
+func (t Target) hasOwnKeys(ctx context.Context, app *App) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a shell waits for the lines
+	defer cancel()
+	keys, done, err := t.keys(ctx, app, false)
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a shell waits for the lines
-	defer cancel()
-	keys, err := server.ListKeys(ctx)
-	return err == nil && len(keys) > 0
+	all, err := keys.ListKeys(ctx)
+	return errors.Join(err, done()) == nil && len(all) > 0
 }
 
 // stack points at a deployed stack. The credentials that found it are AWS's, and
@@ -130,8 +132,27 @@ func (e *exports) stack(ctx context.Context, app *App, target chosen, url string
 		return own(err)
 	}
 	e.front(app, cmp.Or(url, found.Endpoint), found.Config.Region)
-	e.notes = append(e.notes, "SNS calls to it are signed with a key of Postino's own, not with your AWS credentials: `postino keys add --stack "+shellWord(target.stack)+"` makes one")
+	e.signed("--stack " + shellWord(target.stack))
 	return nil
+}
+
+// table points at url, the front door of what is in a table, which does not tell
+// where that is.
+func (e *exports) table(ctx context.Context, app *App, target chosen, url string) error {
+	if url == "" {
+		return errors.New("a table does not tell where its front door is: give its URL with --url, or --stack")
+	}
+	settings, err := awscall.Load(ctx, quiet)
+	if err != nil {
+		return err
+	}
+	e.front(app, url, cmp.Or(app.Getenv("POSTINO_REGION"), settings.Region, defaultRegion))
+	e.signed("--table " + shellWord(target.table))
+	return nil
+}
+
+func (e *exports) signed(flag string) {
+	e.notes = append(e.notes, "SNS calls to it are signed with a key of Postino's own, not with your AWS credentials: `postino keys add "+flag+"` makes one")
 }
 
 // front sets where SNS calls go, and the region they are signed for.

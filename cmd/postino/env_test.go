@@ -75,6 +75,20 @@ func TestEnvWithoutAServerPointsWhereOneWouldListen(t *testing.T) {
 	}
 }
 
+func TestEnvOfATableNeedsItsFrontDoorsURL(t *testing.T) {
+	keys(t, "AKIA")
+	if got := postino(t, "", nil, "env", "--table", "t"); got.code != exitFailure || !strings.Contains(got.err, "give its URL with --url, or --stack") {
+		t.Errorf("got %+v", got)
+	}
+	for region, env := range map[string]map[string]string{"eu-west-1": nil, "eu-south-1": {"POSTINO_REGION": "eu-south-1"}} {
+		got := postino(t, "", env, "env", "--table", "t", "--url", "https://push.example.com")
+		if got.code != exitOK || got.err != "" || !strings.HasPrefix(got.out, "export AWS_ENDPOINT_URL_SNS='https://push.example.com'\nexport AWS_REGION='"+region+"'\n") ||
+			!strings.Contains(got.out, "`postino keys add --table t` makes one") || strings.Contains(got.out, "ACCESS_KEY") {
+			t.Errorf("%s: %+v", region, got)
+		}
+	}
+}
+
 func TestEnvLeavesTheRegionOfTheDefaultProfileAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	for content, stays := range map[string]bool{"[default]\nregion = eu-north-1\n": true, "[default]\noutput=json\n[profile work]\nregion=x\n": false} {

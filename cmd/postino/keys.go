@@ -180,21 +180,40 @@ func (c *KeysRevokeCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	k, err := keys.RevokeKey(ctx, c.ID)
-	last := false
-	if err == nil {
-		var left []operator.Key
-		left, err = keys.ListKeys(ctx)
-		last = err == nil && len(left) == 0
+	if err != nil {
+		return errors.Join(err, done())
 	}
-	if err = errors.Join(err, done()); err != nil {
-		return err
+	// It is revoked, whatever befalls what follows.
+	left, unknown := keys.ListKeys(ctx)
+	last := unknown == nil && len(left) == 0
+	if err := done(); err != nil {
+		complain(app, fmt.Sprintf("%s is revoked, but letting the data directory go failed: %v", printable(k.ID), err))
 	}
 	if c.JSON {
 		return app.json(k)
 	}
-	app.sayf("Revoked: calls signed with %s are refused from now on, by deployed functions within 5 seconds.", printable(k.ID))
-	if last {
-		app.sayf("It was the last key: a server that only this host reaches takes every call now, any other none.")
+	target, err := c.choose(app.Getenv)
+	if err != nil {
+		return err
+	}
+	for _, line := range revoked(k.ID, target, last, app.command()+" keys add"+c.flag()) {
+		app.sayf("%s", line)
 	}
 	return nil
+}
+
+// revoked says what a revocation means where it was made. add makes another key.
+func revoked(id string, target chosen, last bool, add string) []string {
+	if target.data != "" {
+		lines := []string{fmt.Sprintf("Revoked: calls signed with %s are refused from now on.", printable(id))}
+		if last {
+			lines = append(lines, "It was the last key: a server that only this host reaches takes every call now, any other none.")
+		}
+		return lines
+	}
+	lines := []string{fmt.Sprintf("Revoked: calls signed with %s are refused by every function within 5 seconds.", printable(id))}
+	if last {
+		lines = append(lines, fmt.Sprintf("It was the last key: no call is taken until there is another; `%s` makes one.", add))
+	}
+	return lines
 }

@@ -174,12 +174,93 @@ func TestTheDemonstrationNeedsAServerThatTakesEveryCall(t *testing.T) {
 		env  map[string]string
 		says string
 	}{
-		"keys":         {dir, nil, "choose another directory with --data"},
+		"keys":         {dir, nil, "choose another directory with --data, or see them with `postino keys list --data DIR`"},
+		"a way out":    {dir, nil, "and remove each with `postino keys revoke ID --data DIR`"},
 		"a public URL": {t.TempDir(), map[string]string{"POSTINO_PUBLIC_URL": "https://push.example.com"}, "POSTINO_PUBLIC_URL lets others in"},
 	} {
 		got := postino(t, "", c.env, "serve", "--demo", "--listen", "127.0.0.1:0", "--data", c.dir)
 		if got.code != exitFailure || !strings.Contains(got.err, c.says) {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestEnvKnowsTheKeysOfADirectoryWhoseServerIsNotRunning(t *testing.T) {
+	dir := t.TempDir()
+	if got := postino(t, "", nil, "env", "--data", dir); !strings.Contains(got.out, "AWS_ACCESS_KEY_ID='postino'") {
+		t.Errorf("without keys: %+v", got)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("looking made %v, %v", left, err)
+	}
+	id, _, _ := addKey(t, dir)
+	died := t.TempDir()
+	addKey(t, died)
+	if err := operator.WriteServerFile(died, operator.ServerFile{URL: "http://127.0.0.1:1", Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir, key, says string
+	}{
+		{dir, "", "takes calls that its own keys sign and no others"}, {dir, "AKIA", "takes calls that its own keys sign and no others"},
+		{dir, id, "they look like a key of Postino's"}, {died, "", "takes calls that its own keys sign and no others"},
+	} {
+		got := postino(t, "", map[string]string{"AWS_ACCESS_KEY_ID": c.key}, "env", "--data", c.dir)
+		if got.code != exitOK || strings.Contains(got.out, "export AWS_ACCESS_KEY_ID") || strings.Contains(got.out, "takes any") || !strings.Contains(got.out, c.says) {
+			t.Errorf("with %q: %+v", c.key, got)
+		}
+	}
+}
+
+// TestARevocationIsNoFailureWhateverFollows has the list fail that tells whether a
+// key was left.
+func TestARevocationIsNoFailureWhateverFollows(t *testing.T) {
+	lists := 0
+	dir := server(t, map[string]any{
+		"POST keys/POSTINOA/revoke": operator.RevokedKey{ID: "POSTINOA"},
+		"GET keys": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if lists++; lists > 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			_, _ = w.Write([]byte("[]"))
+		}),
+	})
+	if got := postino(t, "", nil, "keys", "revoke", "POSTINOA", "--data", dir); got.code != exitOK || got.err != "" || got.out != "Revoked: calls signed with POSTINOA are refused from now on.\n" || lists != 2 {
+		t.Errorf("%+v after %d lists", got, lists)
+	}
+}
+
+func TestARevocationSaysWhatItMeansWhereItWasMade(t *testing.T) {
+	const add = "postino keys add"
+	for name, c := range map[string]struct {
+		target    chosen
+		last      bool
+		says, not string
+	}{
+		"a server":              {chosen{data: "d"}, false, "from now on", "function"},
+		"a server's last key":   {chosen{data: "d"}, true, "takes every call now", "function"},
+		"a stack":               {chosen{stack: "s"}, false, "by every function within 5 seconds", "only this host"},
+		"a stack's last key":    {chosen{stack: "s"}, true, "no call is taken until there is another; `postino keys add`", "only this host"},
+		"a table":               {chosen{table: "t"}, false, "by every function within 5 seconds", "last key"},
+		"the last of a table's": {chosen{table: "t"}, true, "no call is taken", "takes every call"},
+	} {
+		got := strings.Join(revoked("POSTINOA", c.target, c.last, add), "\n")
+		if !strings.HasPrefix(got, "Revoked: calls signed with POSTINOA are refused") || !strings.Contains(got, c.says) || strings.Contains(got, c.not) || strings.Contains(got, "last key") != c.last {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestPostinosOwnKeysAreNoCredentialsOfAWS(t *testing.T) {
+	for _, id := range []string{"POSTINOABCDEFGHIJKLM", standInKey} {
+		for _, flag := range []string{"--stack", "--table"} {
+			for _, command := range [][]string{{"pause"}, {"keys", "list"}, {"dlq", "list"}} {
+				got := postino(t, "", map[string]string{"AWS_ACCESS_KEY_ID": id}, append(command, flag, "s")...)
+				if got.code != exitFailure || got.out != "" || !strings.HasPrefix(got.err, "postino: AWS_ACCESS_KEY_ID is one of Postino's keys; "+flag+" needs your AWS credentials: unset") {
+					t.Errorf("%v %s with %s: %+v", command, flag, id, got)
+				}
+			}
 		}
 	}
 }

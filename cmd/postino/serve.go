@@ -46,7 +46,7 @@ func (c *ServeCmd) Run(ctx context.Context, app *App) error {
 		_ = h.Close()
 		if err == nil {
 			err = fmt.Errorf("--demo calls without a key, and %s", map[host.Callers]string{
-				host.KeyHolders: "there are keys in " + c.Data + ": choose another directory with --data",
+				host.KeyHolders: fmt.Sprintf("there are keys in %s: choose another directory with --data, or see them with `%[2]s keys list%[3]s` and remove each with `%[2]s keys revoke ID%[3]s`", c.Data, app.command(), c.flag()),
 				host.Nobody:     "POSTINO_PUBLIC_URL lets others in, so that every call must be signed: unset it",
 			}[callers])
 		}

@@ -10,6 +10,7 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go/logging"
 
+	"postino/shared/access"
 	"postino/shared/aws/awscall"
 	"postino/shared/aws/deployed"
 	"postino/shared/config"
@@ -77,7 +78,7 @@ func (c chosen) find(ctx context.Context, getenv func(string) string) (aws.Confi
 	if err := checkStack(c.stack); err != nil {
 		return aws.Config{}, deployed.Stack{}, err
 	}
-	settings, err := awscall.Load(ctx, quiet)
+	settings, err := cloudSettings(ctx, getenv, "--stack")
 	if err != nil {
 		return settings, deployed.Stack{}, err
 	}
@@ -94,7 +95,7 @@ func (c chosen) open(ctx context.Context, getenv func(string) string) (*operator
 		}
 		return deployed.Operator(settings, found.Config, found.LogGroup)
 	}
-	settings, err := awscall.Load(ctx, quiet)
+	settings, err := cloudSettings(ctx, getenv, "--table")
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +113,15 @@ func (c chosen) open(ctx context.Context, getenv func(string) string) (*operator
 		return nil, err
 	}
 	return deployed.Operator(settings, variables, "")
+}
+
+// cloudSettings loads what calls of AWS need. Those that were set for calls of
+// Postino stand before all others, and AWS knows nothing of them.
+func cloudSettings(ctx context.Context, getenv func(string) string, flag string) (aws.Config, error) {
+	if id := getenv("AWS_ACCESS_KEY_ID"); strings.HasPrefix(id, access.IDPrefix) || id == standInKey {
+		return aws.Config{}, fmt.Errorf("AWS_ACCESS_KEY_ID is one of Postino's keys; %s needs your AWS credentials: unset AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or set your own", flag)
+	}
+	return awscall.Load(ctx, quiet)
 }
 
 // quiet keeps the SDK from printing lines of its own between a command's.

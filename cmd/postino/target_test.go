@@ -87,7 +87,7 @@ func TestAStacksFaultsAreOneSentenceThatSaysWhatToDo(t *testing.T) {
 func TestMissingCredentialsAreSaidAtOnce(t *testing.T) {
 	keys(t, "")
 	if got := postino(t, "", nil, "pause", "--stack", "s"); got.code != exitFailure || got.err !=
-		"postino: There are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the function a role\n" {
+		"postino: There are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n" {
 		t.Errorf("got %+v", got)
 	}
 	t.Setenv("AWS_PROFILE", "gone")
@@ -145,7 +145,7 @@ func TestEnvOfAStackPrintsNoCredentials(t *testing.T) {
 	if got != (ran{exitOK, want, ""}) {
 		t.Errorf("got %+v", got)
 	}
-	if got := postino(t, "", nil, "env", "--table", "t"); got.code != exitFailure || !strings.Contains(got.err, "give --stack, or --url alone") {
+	if got := postino(t, "", nil, "env", "--table", "t"); got.code != exitFailure || !strings.Contains(got.err, "give its URL with --url, or --stack") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -66,6 +67,23 @@ func TestAnErrorNamesWhatToLookAtAndTellsCallersNothing(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestOnlyALogSpeaksOfTheFunctionsRole: at a terminal there is no function.
+func TestOnlyALogSpeaksOfTheFunctionsRole(t *testing.T) {
+	for _, err := range []error{
+		&smithy.GenericAPIError{Code: "InvalidClientTokenId"}, errors.New("get credentials: no EC2 IMDS role found"),
+		errors.New("get credentials: failed to refresh cached credentials, sso"), &smithy.GenericAPIError{Code: "AccessDenied"},
+		&smithy.GenericAPIError{Code: "ExpiredToken"}, &smithy.GenericAPIError{Code: "ResourceNotFoundException"}, errors.New("anything"),
+	} {
+		explained := call.Explain(t.Context(), err)
+		if told := awscall.Tell(explained); told == "" || strings.Contains(told, "function") {
+			t.Errorf("%v is told as %q", err, told)
+		}
+		if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "InvalidClientTokenId" && !strings.Contains(explained.Error(), "function's role") {
+			t.Errorf("the log says %v", explained)
+		}
 	}
 }
 

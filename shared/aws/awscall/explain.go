@@ -29,10 +29,13 @@ type Failure struct {
 	// Why completes a sentence that begins with the call's action, for whoever can
 	// put it right: it names the permission, resource or variable to look at.
 	Why string
-	Err error
+	// InFunction goes on with Why where a function has called, which nobody at a
+	// terminal has.
+	InFunction string
+	Err        error
 }
 
-func (f *Failure) Error() string { return fmt.Sprintf("%s: %s: %v", f.Action, f.Why, f.Err) }
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %s%s: %v", f.Action, f.Why, f.InFunction, f.Err) }
 
 // Unwrap gives the SDK's error.
 func (f *Failure) Unwrap() error { return f.Err }
@@ -47,8 +50,9 @@ func (c Call) Explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", c.Action, ctx.Err())
 	}
+	why, inFunction := c.why(err)
 	return &push.Error{Code: push.CodeInternalError, Text: "A service that Postino stores to did not do its part. Try again.",
-		Cause: &Failure{Call: c, Why: c.why(err), Err: err}}
+		Cause: &Failure{Call: c, Why: why, InFunction: inFunction, Err: err}}
 }
 
 // Tell is what a person is told whose own credentials made the call that failed
@@ -61,29 +65,29 @@ func Tell(err error) string {
 	return strings.ToUpper(f.Why[:1]) + f.Why[1:]
 }
 
-func (c Call) why(err error) string {
+func (c Call) why(err error) (why, inFunction string) {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return c.unanswered(err)
 	}
 	switch code := api.ErrorCode(); {
 	case strings.HasPrefix(code, "AccessDenied"):
-		return fmt.Sprintf("the permission %s on %s is missing from the role or user whose credentials are used, or denied", c.Action, c.Resource)
+		return fmt.Sprintf("the permission %s on %s is missing from the role or user whose credentials are used, or denied", c.Action, c.Resource), ""
 	case expired(code):
-		return "the AWS credentials have expired: renew them, with `aws sso login` or a new AWS_SESSION_TOKEN"
+		return "the AWS credentials have expired: renew them, with `aws sso login` or a new AWS_SESSION_TOKEN", ""
 	case Credentials(code):
-		return "the AWS credentials are not accepted: check AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SESSION_TOKEN, or the function's role"
+		return "the AWS credentials are not accepted: check AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SESSION_TOKEN", ", or the function's role"
 	case code == "ResourceNotFoundException":
-		return fmt.Sprintf("%s does not exist in this account and region (AWS_REGION)", c.Resource)
+		return fmt.Sprintf("%s does not exist in this account and region (AWS_REGION)", c.Resource), ""
 	case code == "ValidationException":
-		return fmt.Sprintf("%s does not take this call: is it one that Postino's template made?", c.Resource)
+		return fmt.Sprintf("%s does not take this call: is it one that Postino's template made?", c.Resource), ""
 	case Throttled(err):
-		return fmt.Sprintf("%s is throttled: try again", c.Resource)
+		return fmt.Sprintf("%s is throttled: try again", c.Resource), ""
 	}
-	return fmt.Sprintf("%s answers with an error (%s): try again", c.Service, api.ErrorCode())
+	return fmt.Sprintf("%s answers with an error (%s): try again", c.Service, api.ErrorCode()), ""
 }
 
-func (c Call) unanswered(err error) string {
+func (c Call) unanswered(err error) (why, inFunction string) {
 	var network net.Error
 	var try *tryTimeoutError
 	text := err.Error()
@@ -91,24 +95,24 @@ func (c Call) unanswered(err error) string {
 	case strings.Contains(text, "get credentials"): // the SDK has no type for it
 		return noCredentials(text)
 	case errors.As(err, &try), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("%s does not answer in time: check AWS_ENDPOINT_URL, AWS_REGION and the network", c.Service)
+		return fmt.Sprintf("%s does not answer in time: check AWS_ENDPOINT_URL, AWS_REGION and the network", c.Service), ""
 	case errors.As(err, &network):
-		return fmt.Sprintf("%s cannot be reached: check AWS_ENDPOINT_URL, AWS_REGION and the network", c.Service)
+		return fmt.Sprintf("%s cannot be reached: check AWS_ENDPOINT_URL, AWS_REGION and the network", c.Service), ""
 	}
 	var answer *awshttp.ResponseError
 	if errors.As(err, &answer) {
-		return fmt.Sprintf("what answers for %s (status %d) does not speak its protocol: check AWS_ENDPOINT_URL and whether a proxy stands in between", c.Service, answer.HTTPStatusCode())
+		return fmt.Sprintf("what answers for %s (status %d) does not speak its protocol: check AWS_ENDPOINT_URL and whether a proxy stands in between", c.Service, answer.HTTPStatusCode()), ""
 	}
-	return fmt.Sprintf("the call to %s failed", c.Service)
+	return fmt.Sprintf("the call to %s failed", c.Service), ""
 }
 
 // noCredentials tells those that are nowhere from those that could not be made.
 // The last place where the SDK looks is the machine's own metadata service.
-func noCredentials(text string) string {
+func noCredentials(text string) (why, inFunction string) {
 	if strings.Contains(text, "IMDS") || !strings.Contains(text, "refresh cached credentials") {
-		return "there are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the function a role"
+		return "there are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", ", or give the function a role"
 	}
-	return "the AWS credentials that are configured cannot be used: renew them, with `aws sso login` say, or check AWS_PROFILE"
+	return "the AWS credentials that are configured cannot be used: renew them, with `aws sso login` say, or check AWS_PROFILE", ""
 }
 
 func expired(code string) bool {

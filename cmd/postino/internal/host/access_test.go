@@ -221,10 +221,8 @@ func TestMetricsAndOperationsAreForProgramsOnThisHost(t *testing.T) {
 		return do(t, r)
 	}
 	bearer := http.Header{"Authorization": {"Bearer " + file.Token}}
-	if status, body := ask(metrics, http.Header{}); status != http.StatusOK {
-		t.Errorf("a program on this host: %d %s", status, body)
-	}
-	for _, name := range []string{"X-Forwarded-For", "Forwarded", "Via", "X-Real-Ip"} {
+	// A proxy on this host passes strangers on, and some say nothing of it.
+	for _, name := range []string{"X-Forwarded-For", "Forwarded", "Via", "X-Real-Ip", "X-Nothing"} {
 		if status, body := ask(metrics, http.Header{name: {"x"}}); status != http.StatusForbidden || !strings.Contains(body, "AuthorizationError") {
 			t.Errorf("passed on with %s: %d %s", name, status, body)
 		}
@@ -236,6 +234,28 @@ func TestMetricsAndOperationsAreForProgramsOnThisHost(t *testing.T) {
 	}
 	if status, _ := ask(operations, bearer); status != http.StatusOK {
 		t.Errorf("the operator's API: %d", status)
+	}
+}
+
+func TestMetricsNeedTheTokenWhereverOthersReachTheServer(t *testing.T) {
+	t.Parallel()
+	for url, open := range map[string]bool{
+		"": true, "http://127.0.0.1:9": true, "http://localhost/sns": true, "http://[::1]:9": true,
+		"https://push.example.com": false, "http://10.0.0.1:4575": false,
+	} {
+		s := start(t, func(c *config.Config) { c.PublicURL = url })
+		for _, c := range []struct {
+			name, value string
+			open        bool
+		}{{"", "", open}, {"Via", "1.1 proxy", false}, {"Authorization", "Bearer " + must[operator.ServerFile](t)(operator.ReadServerFile(s.dir)).Token, true}} {
+			r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+metrics, nil))
+			if c.name != "" {
+				r.Header.Set(c.name, c.value)
+			}
+			if status, body := do(t, r); (status == http.StatusOK) != c.open {
+				t.Errorf("public URL %q, %s: %d %.200s", url, c.name, status, body)
+			}
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func TestARequestMeantForAnotherHostIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *config.Config) { c.PublicURL = "https://push.example.com:8443/sns" })
 	for _, host := range []string{"127.0.0.1", "127.0.0.1:4575", "127.9.9.9:1", "localhost", "LocalHost:4575", "[::1]:4575", "[::1]", "push.example.com", "Push.Example.com:8443"} {
-		for path, says := range map[string]string{call: "<Code>MissingAuthenticationToken</Code>", metrics: "go_goroutines", operations: "needs the token"} {
+		for path, says := range map[string]string{call: "<Code>MissingAuthenticationToken</Code>", metrics: "Metrics need the token", operations: "needs the token"} {
 			if status, body := s.from(host, path); !strings.Contains(body, says) {
 				t.Errorf("%s%s answers %d %s", host, path, status, body)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"golang.org/x/net/netutil"
 
@@ -44,12 +45,15 @@ func (h *Host) mayBePublic(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	var missing []string
 	if empty {
-		return fmt.Errorf("--listen %s is not a loopback address, and there is no key yet that callers could sign with: "+
-			"make one with `postino keys add --data %s`, or listen on 127.0.0.1", h.options.Listen, h.options.Config.Data)
+		missing = append(missing, fmt.Sprintf("a key that callers sign with (make one with `postino keys add --data %s`)", h.options.Config.Data))
 	}
 	if h.options.Config.PublicURL == "" && unspecified(name) {
-		return fmt.Errorf("--listen %s names no address that subscribers could reach: set POSTINO_PUBLIC_URL to the URL they use, with TLS in front of this server", h.options.Listen)
+		missing = append(missing, "the URL that subscribers reach it by, with TLS in front (set POSTINO_PUBLIC_URL)")
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("--listen %s lets others in and needs %s, or listen on 127.0.0.1", h.options.Listen, strings.Join(missing, " and "))
 	}
 	return nil
 }
@@ -73,6 +77,12 @@ func (h *Host) publicURL() string {
 		return u
 	}
 	return h.URL()
+}
+
+// reachable reports whether others than this host's programs reach the server, by
+// its address or through a proxy.
+func (h *Host) reachable() bool {
+	return h.public || !stack.Local(h.publicURL())
 }
 
 // URL is where the server is reached from this host.
@@ -104,7 +114,7 @@ func (h *Host) Callers(ctx context.Context) (Callers, error) {
 		return Nobody, err
 	case !empty:
 		return KeyHolders, nil
-	case h.public || !stack.Local(h.publicURL()):
+	case h.reachable():
 		return Nobody, nil
 	}
 	return Anybody, nil

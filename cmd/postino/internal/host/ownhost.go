@@ -22,12 +22,13 @@ func (h *Host) operations(api operator.HTTP) http.Handler {
 }
 
 // metrics serves them to programs on this host, and to who has the operator's
-// token. A proxy on this host passes strangers on: those it marks are refused.
+// token. Where others reach the server, only the token counts: a proxy on this host
+// passes strangers on, and need not say so.
 func (h *Host) metrics(api operator.HTTP) http.Handler {
-	metrics := h.meter.Handler()
+	metrics, othersCome := h.meter.Handler(), h.reachable()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !api.Allowed(r) && (!fromThisHost(r) || forwarded(r)) {
-			h.refuse(w, push.CodeAuthorizationError, "Metrics are for programs on the server's own host, or need the token of its data directory.")
+		if !api.Allowed(r) && (othersCome || !fromThisHost(r) || forwarded(r)) {
+			h.refuse(w, push.CodeAuthorizationError, "Metrics need the token in server.json of the server's data directory, as a bearer token, unless only programs on its host reach it.")
 			return
 		}
 		metrics.ServeHTTP(w, r)

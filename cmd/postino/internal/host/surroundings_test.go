@@ -113,21 +113,21 @@ func TestBadSurroundingsAreToldInOneLineAndExitCode1(t *testing.T) {
 		}, "", []string{"Another Postino server (process ", "uses the data directory"}},
 		"anybody could call": {func(t *testing.T) []string {
 			return []string{"--listen", "0.0.0.0:0", "--data", t.TempDir()}
-		}, "", []string{"--listen 0.0.0.0:0 is not a loopback address", "no key yet", "postino keys add --data /"}},
+		}, "", []string{"--listen 0.0.0.0:0 lets others in and needs a key", "postino keys add --data /", " and the URL", "set POSTINO_PUBLIC_URL"}},
 		"anybody could call, by IPv6": {func(t *testing.T) []string {
 			return []string{"--listen", "[::]:0", "--data", t.TempDir()}
-		}, "", []string{"is not a loopback address"}},
+		}, "", []string{"lets others in and needs a key"}},
 		"anybody could call, by a port alone": {func(t *testing.T) []string {
 			return []string{"--listen", ":4575", "--data", t.TempDir()}
-		}, "", []string{"is not a loopback address"}},
+		}, "", []string{"lets others in and needs a key"}},
 		"anybody could call, by name": {func(t *testing.T) []string {
 			return []string{"--listen", "localhost.example.com:0", "--data", t.TempDir()}
-		}, "", []string{"is not a loopback address"}},
+		}, "", []string{"lets others in and needs a key"}},
 		"nobody could be told where it is": {func(t *testing.T) []string {
 			dir := t.TempDir()
 			firstKey(t, dir, access.Grant{})
 			return []string{"--listen", "0.0.0.0:0", "--data", dir}
-		}, "", []string{"set POSTINO_PUBLIC_URL"}},
+		}, "", []string{"lets others in and needs the URL", "set POSTINO_PUBLIC_URL"}},
 		"the file that seals keys is open to others": {func(t *testing.T) []string {
 			dir := t.TempDir()
 			firstKey(t, dir, access.Grant{})
