@@ -203,6 +203,42 @@ func TestTheCommandLinePointsSNSClientsAtTheStack(t *testing.T) {
 	}
 }
 
+// TestTheCommandLineReadsATable asks what is in the stack's table without its
+// stack, as one does whose template is another.
+func TestTheCommandLineReadsATable(t *testing.T) {
+	t.Parallel()
+	s, e := deployed(t), listen(t)
+	topic := s.topic()
+	s.subscribe(topic, e, policy(3, 4))
+	variables := []string{"POSTINO_STACK=", "POSTINO_REGION=us-east-1", "POSTINO_ACCOUNT=000000000000", "POSTINO_KEYS_KMS_KEY=" + s.output("KeysKmsKeyArn")}
+	for output, variable := range map[string]string{"AttemptQueueUrl": "ATTEMPT", "RetryQueueUrl": "RETRY", "FanoutQueueUrl": "FANOUT", "DeadLetterQueueUrl": "DEAD_LETTER", "FailedJobsQueueUrl": "FAILED_JOBS"} {
+		url := s.output(output)
+		variables = append(variables, "POSTINO_"+variable+"_QUEUE=arn:aws:sqs:us-east-1:000000000000:"+url[strings.LastIndexByte(url, '/')+1:])
+	}
+	asked := func(args ...string) string {
+		t.Helper()
+		got := s.postino(variables, append(args, "--table", s.output("TableName"))...)
+		if got.code != 0 || got.err != "" {
+			t.Fatalf("postino %q: %+v", args, got)
+		}
+		return got.out
+	}
+	e.answer(http.StatusServiceUnavailable, http.StatusOK)
+	id := strings.TrimSpace(asked("publish", topic, "hello"))
+	if p := e.next(); p.MessageId != id {
+		t.Errorf("published was %s, pushed %s", id, p.body)
+	}
+	s.eventually("the delivery is there", func() bool { return strings.Contains(asked("deliveries", "list", "--topic", topic), id) })
+	asked("dlq", "list")
+	if out := asked("keys", "list"); !strings.Contains(out, os.Getenv("POSTINO_ACCESS_KEY_ID")) {
+		t.Errorf("the keys are %s", out)
+	}
+	front := s.output("EndpointUrl")
+	if out := asked("env", "--url", front); !strings.Contains(out, "export AWS_ENDPOINT_URL_SNS='"+front+"'\n") || !strings.Contains(out, "keys add --table "+s.output("TableName")) {
+		t.Errorf("env says %s", out)
+	}
+}
+
 func TestTheCommandLineTellsWhyItCannot(t *testing.T) {
 	t.Parallel()
 	s := deployed(t)
