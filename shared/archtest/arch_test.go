@@ -51,7 +51,7 @@ var rules = []rule{
 	{"shared/lambdaio", []string{"shared/push", "shared/pipeline", "shared/snsapi"}, []string{"github.com/aws/aws-lambda-go"}},
 	{"shared/installation", []string{"shared/access", "shared/push", "shared/config", "shared/envelope", "shared/httpsend", "shared/lambdaio", "shared/pipeline", "shared/signing", "shared/snsapi"},
 		[]string{"github.com/google/uuid"}},
-	{"shared/operator", []string{"shared/access", "shared/push", "shared/pipeline", "shared/redrivepolicy"}, []string{"github.com/google/uuid"}},
+	{"shared/operator", []string{"shared/access", "shared/push", "shared/pipeline", "shared/redrivepolicy", "shared/wholefile"}, []string{"github.com/google/uuid"}},
 	{"shared/embedded", []string{"shared/push", "shared/crew", "shared/pipeline", "shared/lambdaio", "shared/operator", "shared/config", "shared/envelope", "shared/installation", "shared/signing", "shared/access", "shared/wholefile"},
 		[]string{"github.com/aws/aws-lambda-go", "modernc.org/sqlite"}},
 	{"shared/aws", []string{"shared/access", "shared/installation", "shared/push", "shared/pipeline", "shared/operator", "shared/config", "shared/lambdaio", "shared/telemetry"},

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+
+	"postino/shared/wholefile"
 )
 
 // ServerFileName is the file in the data directory that tells the command line
@@ -32,16 +34,8 @@ func WriteServerFile(dir string, s ServerFile) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ServerFileName+".*") // made with mode 0600
-	if err != nil {
-		return fmt.Errorf("cannot write in the data directory: %w", err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, ServerFileName))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot write %s in the data directory: %w", ServerFileName, err), os.Remove(f.Name()))
+	if err := wholefile.Replace(filepath.Join(dir, ServerFileName), append(b, '\n')); err != nil {
+		return fmt.Errorf("cannot write %s in the data directory: %w", ServerFileName, err)
 	}
 	return nil
 }

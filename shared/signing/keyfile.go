@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"os"
 	"time"
 
 	"postino/shared/envelope"
@@ -53,22 +52,12 @@ func LoadOrCreate(path string, now time.Time, l envelope.Links) (*Signer, error)
 
 // load's error is fs.ErrNotExist itself, unexplained, when there is no file.
 func load(path string, l envelope.Links) (*Signer, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the signing key %s: %w; let this user read it", path, err)
-	}
-	if info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("the signing key %s is open to every user of this machine (mode %04o); run: chmod 600 %s", path, info.Mode().Perm(), path)
-	}
-	if info.Size() > maxKeyFile || !info.Mode().IsRegular() {
+	content, err := wholefile.Read(path, "the signing key", maxKeyFile, 0o007) // a group may share it
+	if errors.Is(err, wholefile.ErrForeign) {
 		return nil, fmt.Errorf("the signing key %s is no PEM file; name another path or move it away to have a new key made", path)
 	}
-	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the signing key %s: %w; let this user read it", path, err)
+		return nil, err
 	}
 	key, certPEM, err := parseKeyFile(content)
 	if err == nil {

@@ -35,7 +35,9 @@ type Failure struct {
 	Err        error
 }
 
-func (f *Failure) Error() string { return fmt.Sprintf("%s: %s%s: %v", f.Action, f.Why, f.InFunction, f.Err) }
+func (f *Failure) Error() string {
+	return fmt.Sprintf("%s: %s%s: %v", f.Action, f.Why, f.InFunction, f.Err)
+}
 
 // Unwrap gives the SDK's error.
 func (f *Failure) Unwrap() error { return f.Err }

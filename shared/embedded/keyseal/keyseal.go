@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,9 @@ import (
 	"postino/shared/push"
 	"postino/shared/wholefile"
 )
+
+// maxFile bounds what is read; a key is 65 bytes.
+const maxFile = 1 << 10
 
 // Sealer seals with AES-256-GCM. What is sealed begins with a random nonce of 12
 // bytes; the access key's id is authenticated with it.
@@ -128,19 +130,9 @@ func (s *Sealer) toSeal(ctx context.Context) (cipher.AEAD, error) {
 
 // load's error is fs.ErrNotExist itself when there is no file.
 func (s *Sealer) load() error {
-	info, err := os.Stat(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	content, err := wholefile.Read(s.path, "the sealing key", maxFile, 0o077)
+	if err != nil && !errors.Is(err, wholefile.ErrForeign) {
 		return err
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read %s, which secrets are sealed with: %w; let this user read it", s.path, err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return fmt.Errorf("%s, which secrets are sealed with, is open to other users of this machine (mode %04o); run: chmod 600 %[1]s", s.path, mode)
-	}
-	content, err := os.ReadFile(s.path)
-	if err != nil {
-		return fmt.Errorf("cannot read %s, which secrets are sealed with: %w; let this user read it", s.path, err)
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(content)))
 	if err != nil || len(key) != 32 {
