@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"postino/shared/pipeline"
 	"postino/shared/push"
 )
 
@@ -54,13 +55,25 @@ var demoPolicies = map[string]string{
 	"down":    `{"healthyRetryPolicy":{"minDelayTarget":1,"maxDelayTarget":4,"numRetries":3,"backoffFunction":"geometric"}}`,
 }
 
-// startDemo starts the subscribers and, in the background, sets everything up
-// once the server answers.
-func startDemo(ctx context.Context, server, region, account, data string, app *App) (*demo, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("the sample subscribers cannot listen on 127.0.0.1: %w", err)
+// demoView shows what happens, but for the farewells to an earlier run's
+// subscribers: they are called as this run's are and answer no more.
+type demoView struct {
+	to pipeline.Observer
+	// hooks is the URL of this run's subscribers, without a path.
+	hooks string
+}
+
+// Observe implements pipeline.Observer.
+func (v demoView) Observe(e pipeline.Event) {
+	if e.Push == push.UnsubscribeConfirmation && demoEndpoint(e.Endpoint) && !strings.HasPrefix(e.Endpoint, v.hooks+"/") {
+		return
 	}
+	v.to.Observe(e)
+}
+
+// startDemo starts the subscribers on l and, in the background, sets everything up
+// once the server answers.
+func startDemo(ctx context.Context, l net.Listener, server, region, account, data string, app *App) *demo {
 	d := &demo{app: app, server: server, region: region, account: account, data: data, ended: make(chan struct{}),
 		failures: map[string]int{}, pending: map[string]chan struct{}{}}
 	mux := http.NewServeMux()
@@ -79,7 +92,7 @@ func startDemo(ctx context.Context, server, region, account, data string, app *A
 			complain(app, "the demonstration did not start: "+err.Error())
 		}
 	}()
-	return d, nil
+	return d
 }
 
 func (d *demo) stop() {

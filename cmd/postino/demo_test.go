@@ -12,6 +12,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"postino/shared/pipeline"
+	"postino/shared/push"
 )
 
 // screen is a terminal that a test watches.
@@ -124,8 +127,36 @@ func TestTheDemonstrationRemovesItsOwnSubscriptionsAlone(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), "<key>SubscriptionsConfirmed</key><value>4</value>") {
 		t.Errorf("the topic has not the stranger's subscription and three new ones: %s %v", b, err)
 	}
+	// The first farewells have failed by now: nobody listens there.
+	if text := s.wait(t, `to dead-letter queue demo-dead-letters`); regexp.MustCompile(`confirmation attempt \d+ +connection refused`).MatchString(text) {
+		t.Errorf("farewells to the run before are shown:\n%s", text)
+	}
 	stop()
 }
+
+// What ends an earlier run's subscriptions is about endpoints that are called as
+// this run's are; everything else is shown.
+func TestTheDemonstrationDoesNotShowFarewellsToAnEarlierRun(t *testing.T) {
+	const here, before = "http://127.0.0.1:2000", "http://127.0.0.1:20001"
+	for kind, quiet := range map[push.Kind]bool{push.UnsubscribeConfirmation: true, push.SubscriptionConfirm: false, push.Notification: false} {
+		for endpoint, another := range map[string]bool{
+			here + demoPath + "down": false, before + demoPath + "down": true, before + "/mine": false, "https://a.example/hook": false, "": false,
+		} {
+			for _, event := range []pipeline.EventKind{pipeline.EventDelivered, pipeline.EventRetry, pipeline.EventDropped, pipeline.EventFault} {
+				shown := false
+				view := demoView{to: observed(func(pipeline.Event) { shown = true }), hooks: here}
+				view.Observe(pipeline.Event{Kind: event, Push: kind, Endpoint: endpoint})
+				if want := !quiet || !another; shown != want {
+					t.Errorf("%v of %q to %q: shown %v", event, kind, endpoint, shown)
+				}
+			}
+		}
+	}
+}
+
+type observed func(pipeline.Event)
+
+func (o observed) Observe(e pipeline.Event) { o(e) }
 
 func TestTheDemonstrationKnowsItsEndpoints(t *testing.T) {
 	for endpoint, want := range map[string]bool{

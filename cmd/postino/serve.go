@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"postino/cmd/postino/internal/host"
@@ -33,8 +34,13 @@ func (c *ServeCmd) Run(ctx context.Context, app *App) error {
 	settings.Data = c.Data
 	log := slog.New(slog.NewTextHandler(app.Err, &slog.HandlerOptions{Level: settings.LogLevel}))
 	var observer pipeline.Observer
+	var hooks net.Listener
 	if c.Demo {
-		observer = telemetry.NewTerminal(app.Out, app.Colour)
+		if hooks, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return fmt.Errorf("the sample subscribers cannot listen on 127.0.0.1: %w", err)
+		}
+		defer hooks.Close() //nolint:errcheck // nothing is written
+		observer = demoView{to: telemetry.NewTerminal(app.Out, app.Colour), hooks: "http://" + hooks.Addr().String()}
 		log = slog.New(slog.NewTextHandler(app.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	h, err := host.Open(ctx, host.Options{Listen: c.Listen, Config: settings, Log: log, Observer: observer})
@@ -60,11 +66,7 @@ func (c *ServeCmd) Run(ctx context.Context, app *App) error {
 		app.sayf("Calls must be signed, and there is no key yet: make one with %s keys add%s", app.command(), c.flag())
 	}
 	if c.Demo {
-		demo, err := startDemo(ctx, h.URL(), settings.Region, settings.Account, c.flag(), app)
-		if err != nil {
-			_ = h.Close()
-			return err
-		}
+		demo := startDemo(ctx, hooks, h.URL(), settings.Region, settings.Account, c.flag(), app)
 		defer demo.stop()
 	} else {
 		app.sayf("Point AWS clients at it with: eval \"$(%s env%s)\"", app.command(), c.flag())

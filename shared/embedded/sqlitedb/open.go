@@ -123,7 +123,7 @@ func (db *DB) open(o Options) error {
 // acquire makes the directory and takes the lock that keeps a second server
 // out. The kernel drops it with the process, however that ends.
 func (db *DB) acquire() error {
-	if err := os.MkdirAll(db.dir, 0o700); err != nil {
+	if err := makeDir(db.dir); err != nil {
 		return db.unusable(err)
 	}
 	f, err := os.OpenFile(filepath.Join(db.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -159,6 +159,20 @@ func (db *DB) acquire() error {
 		return db.unusable(err)
 	}
 	return main.Close()
+}
+
+// makeDir makes the directory, where there is none, and keeps git from taking up
+// its keys and messages, wherever it lies. A directory of somebody else's making may
+// hold more than a server's data, so that nothing is added to it.
+func makeDir(dir string) error {
+	_, err := os.Stat(dir)
+	if err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
 }
 
 // flock waits a second for the lock: a server that is just ending, or a child

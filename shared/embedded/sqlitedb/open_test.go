@@ -280,3 +280,24 @@ func TestMigrationsGoForwardOnceAndStopWhereOneFails(t *testing.T) {
 		t.Errorf("versions are %d", n)
 	}
 }
+
+func TestADirectoryMadeForAServerIsNotTakenUpByGitAndNoOtherIsChanged(t *testing.T) {
+	made, found := filepath.Join(t.TempDir(), "any name"), t.TempDir()
+	for range 2 { // a second opening finds the directory
+		for _, dir := range []string{made, found} {
+			db, err := Open(Options{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if b, err := os.ReadFile(filepath.Join(made, ".gitignore")); string(b) != "*\n" {
+			t.Errorf("it holds %q, %v", b, err)
+		}
+		if _, err := os.Stat(filepath.Join(found, ".gitignore")); !os.IsNotExist(err) {
+			t.Errorf("somebody else's directory was added to: %v", err)
+		}
+	}
+}
