@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,16 +169,16 @@ func (d *deployed) resources() map[string]int {
 	return kinds
 }
 
-// delete does as sam delete, which cannot read the place of a nested stack's
-// template where that is no host of AWS's.
+// delete is sam delete.
 func (d *deployed) delete() {
 	d.t.Helper()
-	client := cloudformation.NewFromConfig(d.config)
-	if _, err := client.DeleteStack(d.t.Context(), &cloudformation.DeleteStackInput{StackName: &d.stack}); err != nil {
+	at, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
+	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := cloudformation.NewStackDeleteCompleteWaiter(client).Wait(d.t.Context(), &cloudformation.DescribeStacksInput{StackName: &d.stack}, time.Minute); err != nil {
-		d.t.Fatal(err)
+	cmd := exec.CommandContext(d.t.Context(), "../local/sam.sh", "sam", at.Port(), "delete", "--stack-name", d.stack, "--no-prompts", "--region", "us-east-1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "Deleted successfully") {
+		d.t.Fatalf("sam delete: %v: %s", err, out)
 	}
 }
 

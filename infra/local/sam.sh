@@ -68,7 +68,10 @@ become() {
     AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 CGO_ENABLED=0 "$@"
 }
 
-sam() { emulated "$venv/bin/sam" "$@"; }
+# cli is the SAM CLI as an emulator needs it: emulated_sam.py says why.
+cli=("$venv/bin/python" "$root/infra/local/emulated_sam.py")
+
+sam() { emulated "${cli[@]}" "$@"; }
 
 # architecture is the host's: the emulator runs functions as processes.
 architecture() {
@@ -161,7 +164,7 @@ case $command in
   up) up ;;
   down) "$root/infra/local/$emulator.sh" stop "$port" ;;
   env) environment ;;
-  sam) shift 2; become "$venv/bin/sam" "$@" ;;
+  sam) shift 2; become "${cli[@]}" "$@" ;;
   install) install ;;
   lint) lint ;;
   *) usage ;;
