@@ -43,7 +43,8 @@ func known(t *testing.T, dir string) {
 		for _, id := range []string{"3b1c2f0e-6a55-4f0e-9a44-0c7a6a1f7d10", "c6f3b9d4-2d8e-4c1a-b0b5-5a1e9f7c3d22"} {
 			if err == nil {
 				_, _, err = s.Store.CreateSubscription(t.Context(), push.Subscription{ARN: topicARN + ":" + id, TopicARN: topicARN,
-					Protocol: push.HTTPS, Endpoint: "https://127.0.0.1:9/" + id, Confirmed: true, CreatedAt: time.Now()})
+					Protocol: push.HTTPS, Endpoint: "https://127.0.0.1:9/" + id, Confirmed: true, CreatedAt: time.Now(),
+					RedrivePolicy: `{"deadLetterTargetArn":"` + queueARN("orders-dlq") + `"}`})
 			}
 		}
 		return struct{}{}, err

@@ -28,6 +28,7 @@ const (
 	fixtureTopic   = "arn:aws:sns:us-east-1:" + fixtureAccount + ":orders"
 	fixtureFirst   = fixtureTopic + ":3b1c2f0e-6a55-4f0e-9a44-0c7a6a1f7d10"
 	fixtureSecond  = fixtureTopic + ":c6f3b9d4-2d8e-4c1a-b0b5-5a1e9f7c3d22"
+	fixtureLetters = "arn:aws:sqs:us-east-1:" + fixtureAccount + ":orders-dlq"
 	fixtureMessage = "9c1b7d52-7a34-5e1a-9f6f-2b6a0d4c8e11"
 )
 
@@ -49,6 +50,7 @@ func TestEveryEventFixtureDoesWhatItIsAnExampleOf(t *testing.T) {
 	token := fixtureToken.FindSubmatch(fixture(t, "publish-function-url-confirm-link.json"))
 	s.seed(fixtureTopic, first.url, func(sub *push.Subscription) {
 		sub.ARN, sub.Confirmed, sub.Token, sub.TokenExpires = fixtureFirst, false, string(token[1]), time.Now().Add(time.Hour)
+		sub.RedrivePolicy = redrive(fixtureLetters)["RedrivePolicy"] // a letter in another's queue would not be sent again
 	})
 	s.seed(fixtureTopic, second.url, func(sub *push.Subscription) { sub.ARN = fixtureSecond })
 
