@@ -55,7 +55,7 @@ func (g *Gate) Admit(ctx context.Context, r sigv4.Request, action, topicARN stri
 		if topicARN == "" {
 			topicARN = "*"
 		}
-		return "", push.Errorf(push.CodeAuthorizationError, "Key %s is not authorized to perform: SNS:%s on resource: %s", k.ID, action, shorten(topicARN))
+		return "", push.Errorf(push.CodeAuthorizationError, "Key %s is not authorized to perform: SNS:%s on resource: %s", k.ID, action, push.Clip(topicARN))
 	}
 	if s.NeverRepeated() && !g.replays.first(s.Value()) {
 		return "", push.Errorf(push.CodeSignatureMismatch, "This very request was sent before, and clients sign each of their tries anew: it is a copy.")

@@ -83,7 +83,7 @@ func (s Scope) action(a string) (string, error) {
 			return known[:len(prefix)] + "*", nil
 		}
 	}
-	return "", push.Errorf(push.CodeInvalidParameter, "%q is no action of SNS: give one like Publish, several like List*, or leave actions out for all", shorten(a))
+	return "", push.Errorf(push.CodeInvalidParameter, "%q is no action of SNS: give one like Publish, several like List*, or leave actions out for all", push.Clip(a))
 }
 
 const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
@@ -95,21 +95,13 @@ func (s Scope) topic(t string) error {
 		own := fmt.Sprintf("arn:%s:sns:%s:%s:", push.Partition(s.Region), s.Region, s.Account)
 		rest, ours := strings.CutPrefix(name, own)
 		if !ours {
-			return push.Errorf(push.CodeInvalidParameter, "%q is no topic of this installation, whose ARNs begin with %s: give such an ARN, or the topic's name", shorten(t), own)
+			return push.Errorf(push.CodeInvalidParameter, "%q is no topic of this installation, whose ARNs begin with %s: give such an ARN, or the topic's name", push.Clip(t), own)
 		}
 		name = rest
 	}
 	bare := strings.TrimSuffix(name, ".fifo")
 	if t == "" || len(name) > 256 || strings.Trim(bare, nameLetters) != "" || name == "" && !strings.HasSuffix(t, "*") {
-		return push.Errorf(push.CodeInvalidParameter, "%q is no topic: give a name or an ARN, with a * at its end for all that begin so", shorten(t))
+		return push.Errorf(push.CodeInvalidParameter, "%q is no topic: give a name or an ARN, with a * at its end for all that begin so", push.Clip(t))
 	}
 	return nil
-}
-
-// shorten keeps what a caller wrote to a length for texts.
-func shorten(s string) string {
-	if len(s) <= 100 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:100], "") + "…"
 }

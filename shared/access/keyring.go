@@ -102,7 +102,7 @@ func (r *Keyring) Revoke(ctx context.Context, id string) error {
 		return err
 	}
 	if !existed {
-		return push.Errorf(push.CodeNotFound, "There is no key %q: `postino keys list` shows those there are", shorten(id))
+		return push.Errorf(push.CodeNotFound, "There is no key %q: `postino keys list` shows those there are", push.Clip(id))
 	}
 	return nil
 }

@@ -97,10 +97,10 @@ func (o *Operator) ShowDeadLetter(ctx context.Context, queue, id string) (DeadLe
 		return DeadLetter{}, err
 	case swept.Left > 0:
 		return DeadLetter{}, push.Errorf(push.CodeNotFound,
-			"Message %q was not met in queue %s, but about %d others were not looked at: try again in a minute", shorten(id), o.queueLabel(arn), swept.Left)
+			"Message %q was not met in queue %s, but about %d others were not looked at: try again in a minute", push.Clip(id), o.queueLabel(arn), swept.Left)
 	}
 	return DeadLetter{}, push.Errorf(push.CodeNotFound,
-		"Queue %s has no message %q: `postino dlq list %[1]s` shows those it has", o.queueLabel(arn), shorten(id))
+		"Queue %s has no message %q: `postino dlq list %[1]s` shows those it has", o.queueLabel(arn), push.Clip(id))
 }
 
 func (o *Operator) deadLetter(ctx context.Context, arn string, l Letter) DeadLetter {

@@ -108,7 +108,7 @@ type ListRequest struct {
 func (r ListRequest) CheckState() error {
 	if _, known := statesByWord[r.State]; !known {
 		return push.Errorf(push.CodeInvalidParameter,
-			"%q is no state: use live, attempting, waiting, dead, delivered or dropped", shorten(r.State))
+			"%q is no state: use live, attempting, waiting, dead, delivered or dropped", push.Clip(r.State))
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (o *Operator) ListDeliveries(ctx context.Context, r ListRequest) (DeliveryL
 		// Deliveries outlive their topic, so that a topic is missed only now.
 		if _, err := o.Directory.Topic(ctx, f.TopicARN); push.IsNotFound(err) {
 			return DeliveryList{}, push.Errorf(push.CodeNotFound,
-				"There is no topic %q: `aws sns list-topics` shows those there are", shorten(r.Topic))
+				"There is no topic %q: `aws sns list-topics` shows those there are", push.Clip(r.Topic))
 		}
 	}
 	return list, o.markPaused(ctx, list.Deliveries)
@@ -176,7 +176,7 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string, since time.Tim
 	parts := strings.Split(what, "/")
 	if len(parts) > 3 || slices.Contains(parts, "") {
 		return nil, push.Errorf(push.CodeInvalidParameter,
-			"%q is no delivery: give a message id, or subscription/message-id", shorten(what))
+			"%q is no delivery: give a message id, or subscription/message-id", push.Clip(what))
 	}
 	message, subscription := parts[0], ""
 	if len(parts) > 1 {
@@ -202,7 +202,7 @@ func (o *Operator) ShowDelivery(ctx context.Context, what string, since time.Tim
 	if len(found) == 0 {
 		return nil, push.Errorf(push.CodeNotFound, "Nothing is recorded of %q: "+
 			"its first attempt has not ended yet, its subscription is paused (`postino pause` lists those), "+
-			"%sit was never published here, or its record has expired", shorten(what), o.atOnce(back))
+			"%sit was never published here, or its record has expired", push.Clip(what), o.atOnce(back))
 	}
 	slices.SortStableFunc(found, func(a, b Delivery) int { return strings.Compare(a.Key, b.Key) })
 	return found, o.markPaused(ctx, found)
@@ -249,7 +249,7 @@ func (o *Operator) collectBeginning(ctx context.Context, f Filter, subscription 
 	all = slices.DeleteFunc(all, func(d Delivery) bool { return !strings.HasPrefix(d.MessageID, beginning) })
 	if len(all) == 0 && latest >= MaxList {
 		return nil, push.Errorf(push.CodeNotFound,
-			"None of the latest %d deliveries is of a message whose id begins with %q: give the whole id to look further back", MaxList, shorten(beginning))
+			"None of the latest %d deliveries is of a message whose id begins with %q: give the whole id to look further back", MaxList, push.Clip(beginning))
 	}
 	for _, d := range all {
 		if d.MessageID != all[0].MessageID {
@@ -363,12 +363,4 @@ func listLimit(n int) (int, error) {
 		return 0, push.Errorf(push.CodeInvalidParameter, "The limit is %d and must be 1 to %d", n, MaxList)
 	}
 	return n, nil
-}
-
-// shorten keeps what a caller sent from flooding an error's text.
-func shorten(s string) string {
-	if len(s) > 200 {
-		return strings.ToValidUTF8(s[:200], "") + "…"
-	}
-	return s
 }

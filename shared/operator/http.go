@@ -134,7 +134,7 @@ func (h HTTP) route(r *http.Request) (any, error) {
 	case "POST subscriptions/*/send-test":
 		return o.SendTest(ctx, s[1])
 	default:
-		return nil, push.Errorf(push.CodeNotFound, "The operator's API has no %s", shorten(op))
+		return nil, push.Errorf(push.CodeNotFound, "The operator's API has no %s", push.Clip(op))
 	}
 }
 
@@ -154,7 +154,7 @@ func instant(s string) (t time.Time, err error) {
 		return t, nil
 	}
 	if t, err = time.Parse(time.RFC3339, s); err != nil {
-		return t, push.Errorf(push.CodeInvalidParameter, "%q is no time: write it as 2006-01-02T15:04:05Z", shorten(s))
+		return t, push.Errorf(push.CodeInvalidParameter, "%q is no time: write it as 2006-01-02T15:04:05Z", push.Clip(s))
 	}
 	return t, nil
 }
@@ -165,7 +165,7 @@ func number(s string) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, push.Errorf(push.CodeInvalidParameter, "%q is no number", shorten(s))
+		return 0, push.Errorf(push.CodeInvalidParameter, "%q is no number", push.Clip(s))
 	}
 	return n, nil
 }

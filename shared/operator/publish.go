@@ -42,7 +42,7 @@ func (o *Operator) Publish(ctx context.Context, topic string, in PublishInput) (
 	results, err := o.Publisher.Publish(ctx, pipeline.PublishRequest{TopicARN: o.topicARN(topic), Invocation: in.Invocation, Entries: []push.Publication{in.publication()}})
 	switch {
 	case push.IsNotFound(err):
-		return Published{}, push.Errorf(push.CodeNotFound, "There is no topic %q: `aws sns list-topics` shows those there are", shorten(topic))
+		return Published{}, push.Errorf(push.CodeNotFound, "There is no topic %q: `aws sns list-topics` shows those there are", push.Clip(topic))
 	case err != nil:
 		return Published{}, err
 	case len(results) != 1:

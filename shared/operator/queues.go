@@ -86,10 +86,10 @@ func (o *Operator) deadLetterQueue(ctx context.Context, queue string) (string, e
 	_, err := o.Queues.Info(ctx, arn)
 	if push.IsNotFound(err) {
 		return "", push.Errorf(push.CodeNotFound,
-			"There is no queue %q: `postino dlq list` shows those there are", shorten(o.queueLabel(arn)))
+			"There is no queue %q: `postino dlq list` shows those there are", push.Clip(o.queueLabel(arn)))
 	}
 	if reason, refused := pipeline.Refused(err); refused {
-		return "", push.Errorf(push.CodeInvalidParameter, "Queue %s cannot be looked into: %s; `postino dlq list` shows those there are", shorten(o.queueLabel(arn)), reason)
+		return "", push.Errorf(push.CodeInvalidParameter, "Queue %s cannot be looked into: %s; `postino dlq list` shows those there are", push.Clip(o.queueLabel(arn)), reason)
 	}
 	return arn, err
 }

@@ -82,7 +82,7 @@ func (o *Operator) subscriptionARN(ctx context.Context, which string) (string, e
 	topic, _, named := strings.Cut(which, ":")
 	if which == "" || strings.Contains(which, "/") || strings.Count(which, ":") > 1 || named && topic == "" {
 		return "", push.Errorf(push.CodeInvalidParameter,
-			"%q is no subscription: give its ARN, or the beginning of the id that ends it, alone or as topic:id", shorten(which))
+			"%q is no subscription: give its ARN, or the beginning of the id that ends it, alone or as topic:id", push.Clip(which))
 	}
 	var found []string
 	for after := ""; ; {
@@ -130,5 +130,5 @@ func subscriptionMatches(arn, which string) bool {
 
 func noSubscription(which string) error {
 	return push.Errorf(push.CodeNotFound,
-		"There is no subscription %q: `aws sns list-subscriptions` shows those there are", shorten(which))
+		"There is no subscription %q: `aws sns list-subscriptions` shows those there are", push.Clip(which))
 }

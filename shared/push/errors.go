@@ -3,6 +3,7 @@ package push
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code is an error code as it stands on the wire (SNS API reference, common and
@@ -95,3 +96,11 @@ func CodeOf(err error) Code {
 
 // IsNotFound reports whether err says that a topic or subscription is missing.
 func IsNotFound(err error) bool { return err != nil && CodeOf(err) == CodeNotFound }
+
+// Clip keeps what a caller wrote to a length that texts can quote, of 200 bytes.
+func Clip(s string) string {
+	if len(s) <= 200 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:200], "") + "…"
+}

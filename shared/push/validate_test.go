@@ -194,3 +194,12 @@ func TestValidNumbersAreWhatADecimalIs(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsQuotedIsShort(t *testing.T) {
+	for s, want := range map[string]string{"": "", strings.Repeat("a", 200): strings.Repeat("a", 200), strings.Repeat("a", 201): strings.Repeat("a", 200) + "…",
+		strings.Repeat("a", 199) + "é": strings.Repeat("a", 199) + "…"} {
+		if got := push.Clip(s); got != want {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+}
