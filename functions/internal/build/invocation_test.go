@@ -147,8 +147,10 @@ func TestWhatAPanicLeavesBehindIsWrittenAllTheSame(t *testing.T) {
 func TestABatchThatFailsWholeComesBackWhole(t *testing.T) {
 	b, log := function(t)
 	for name, next := range map[string]Batch{
-		"a panic":  func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) { panic("out of luck") },
-		"an error": func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) { return events.SQSEventResponse{}, errors.New("no") },
+		"a panic": func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) { panic("out of luck") },
+		"an error": func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
+			return events.SQSEventResponse{}, errors.New("no")
+		},
 	} {
 		func() {
 			defer func() { _ = recover() }()
