@@ -79,6 +79,7 @@ func TestEveryEventFixtureDoesWhatItIsAnExampleOf(t *testing.T) {
 		{"redrive-sqs-failed-invocations.json", done, 3, 3},
 	} {
 		known[c.name] = true
+		t.Log(c.name) // the last one logged is the one at fault
 		kind, _, _ := strings.Cut(c.name, "-")
 		body, _ := s.invoke(strings.ToUpper(kind[:1])+kind[1:], s.signed(s.localized(fixture(t, c.name))))
 		var compact bytes.Buffer
