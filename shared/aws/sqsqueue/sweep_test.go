@@ -1,11 +1,14 @@
 package sqsqueue_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -84,11 +87,15 @@ func (b *box) receive(limit int, visibility time.Duration) (messages []map[strin
 	for i := 0; b.grows && i < limit; i++ {
 		b.add()
 	}
-	for id, until := range b.hidden {
+	// Those that have been visible longest come first, as queues by and large do it.
+	ids := slices.SortedFunc(maps.Keys(b.hidden), func(x, y string) int {
+		return cmp.Or(b.hidden[x].Compare(b.hidden[y]), cmp.Compare(x, y))
+	})
+	for _, id := range ids {
 		if len(messages) == limit {
 			break
 		}
-		if !until.After(time.Now()) {
+		if !b.hidden[id].After(time.Now()) {
 			b.hidden[id] = time.Now().Add(visibility)
 			messages = append(messages, map[string]any{"MessageId": id, "ReceiptHandle": id, "Body": id,
 				"Attributes": map[string]string{"SentTimestamp": fmt.Sprint(time.Now().UnixMilli())}})
