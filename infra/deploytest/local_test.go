@@ -4,6 +4,7 @@ package deploytest
 
 import (
 	"bytes"
+	"cmp"
 	"net"
 	"os"
 	"os/exec"
@@ -68,7 +69,7 @@ func awsCLI(t *testing.T) (python string) {
 }
 
 func TestLocalAWSPrintsOneCommandThatPublishesAndGoesAwayWhole(t *testing.T) {
-	at := port(t)
+	at := cmp.Or(os.Getenv("LOCAL_AWS_TEST_PORT"), port(t))
 	t.Cleanup(func() { _ = exec.Command("../local/ministack.sh", "stop", at).Run() }) //nolint:gosec // of the port that was free
 	exports, said := makes(t, "local-aws", at)
 	_, command, found := strings.Cut(said, "publish with one command:\n")

@@ -12,9 +12,16 @@ is_port "$port"
 go=${GO:-go}
 export EMULATOR=ministack
 
+# The deployment test's own make local-aws: when that test is killed, only this
+# script can stop what it started.
+export LOCAL_AWS_TEST_PORT=$((port + 1))
+
 cleanup() {
-  infra/local/ministack.sh stop "$port"
-  infra/local/ministack.sh check "$port"
+  local one code=0
+  for one in "$port" "$LOCAL_AWS_TEST_PORT"; do
+    infra/local/ministack.sh stop "$one" && infra/local/ministack.sh check "$one" || code=1
+  done
+  return "$code"
 }
 . infra/local/steps.sh
 
