@@ -44,6 +44,8 @@ require golang.org/x/net v0.62.0
 
 require golang.org/x/sync v0.24.0
 
+require golang.org/x/time v0.16.0
+
 require (
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.27 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // indirect

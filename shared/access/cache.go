@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
 
 	"postino/shared/push"
 )
@@ -40,13 +41,13 @@ type entry struct {
 type cache struct {
 	once  sync.Once
 	known *lru.Cache[string, *entry]
+	// lookups is the budget of single reads.
+	lookups *rate.Limiter
 
 	mu sync.Mutex
 	// changes counts calls of forget: what was read before one must not be kept
 	// after it.
 	changes int
-	// lookup is when the next lookup would be on time (GCRA).
-	lookup time.Time
 	// ids are those that there were at the last listing.
 	ids map[string]struct{}
 
@@ -65,6 +66,7 @@ type cache struct {
 func (c *cache) init() {
 	c.once.Do(func() {
 		c.known, _ = lru.New[string, *entry](knownKeys) // fails for sizes below 1 alone
+		c.lookups = rate.NewLimiter(rate.Every(lookupEvery), lookupBurst)
 	})
 }
 
@@ -138,7 +140,7 @@ func (c *cache) drop(id string, e *entry) {
 
 // worthReading reports whether id, which is not in use here, may be a key's.
 func (c *cache) worthReading(ctx context.Context, id string, now func() time.Time, list func() (map[string]struct{}, error)) (bool, error) {
-	if c.listed(id) || c.mayLook(now()) {
+	if c.listed(id) || c.lookups.AllowN(now(), 1) {
 		return true, nil
 	}
 	c.listing.Lock()
@@ -184,20 +186,6 @@ func (c *cache) listed(id string) bool {
 func fresh(at, now time.Time, most time.Duration) bool {
 	age := now.Sub(at)
 	return age >= 0 && age < most
-}
-
-// mayLook counts a lookup.
-func (c *cache) mayLook(now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lookup.Before(now) {
-		c.lookup = now
-	}
-	if c.lookup.Sub(now) > (lookupBurst-1)*lookupEvery {
-		return false
-	}
-	c.lookup = c.lookup.Add(lookupEvery)
-	return true
 }
 
 // forget drops what is known of id, after a change of it.

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"postino/shared/push"
 )
 
@@ -23,8 +25,9 @@ type refusalLog struct {
 }
 
 type refusalLines struct {
-	next time.Time // when the next line would be on time (GCRA)
-	left int       // lines left out since the last one
+	budget *rate.Limiter
+	asked  time.Time // when the budget was last asked
+	left   int       // lines left out since the last one
 }
 
 // log reports whether a refusal gets its line, and how many before it got none.
@@ -33,20 +36,20 @@ func (r *refusalLog) log(code push.Code, now time.Time) (logged bool, left int) 
 	defer r.mu.Unlock()
 	l := r.by[code]
 	if l == nil {
-		l = &refusalLines{}
 		if r.by == nil {
 			r.by = map[push.Code]*refusalLines{}
 		}
+		l = &refusalLines{}
 		r.by[code] = l
 	}
-	if ahead := l.next.Sub(now); ahead < 0 || ahead > refusalBurst*refusalEvery { // or the clock was set back
-		l.next = now
+	if l.budget == nil || l.asked.Sub(now) > refusalBurst*refusalEvery { // the clock was set back
+		l.budget = rate.NewLimiter(rate.Every(refusalEvery), refusalBurst)
 	}
-	if l.next.Sub(now) > (refusalBurst-1)*refusalEvery {
+	l.asked = now
+	if !l.budget.AllowN(now, 1) {
 		l.left++
 		return false, 0
 	}
-	l.next = l.next.Add(refusalEvery)
 	left, l.left = l.left, 0
 	return true, left
 }
