@@ -151,26 +151,3 @@ func word(s string, most int) bool {
 		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '_')
 	})
 }
-
-// parseQuery reads a query string as the front door does, so that both see the
-// same parameters: url.ParseQuery would leave out what it cannot read, and with it
-// out of what is signed.
-func parseQuery(raw string) (url.Values, error) {
-	query := url.Values{}
-	for pair := range strings.SplitSeq(raw, "&") {
-		if pair == "" {
-			continue
-		}
-		k, v, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(k)
-		if err != nil {
-			return nil, incomplete("The query string has a broken percent-encoding.")
-		}
-		value, err := url.QueryUnescape(v)
-		if err != nil {
-			return nil, incomplete("The query string has a broken percent-encoding.")
-		}
-		query[name] = append(query[name], value)
-	}
-	return query, nil
-}

@@ -1,15 +1,16 @@
 package snsapi
 
 import (
+	"errors"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"postino/shared/push"
+	"postino/shared/sigv4"
 )
 
 // Bounds of a request, of its body and of its query string. The largest legal
@@ -44,21 +45,7 @@ func decode(r Request) (params, error) {
 // add reads one query string. A name given twice with different values is
 // refused: whoever checked the request before us may have read the other one.
 func (p params) add(query string) error {
-	for query != "" {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		if pair == "" {
-			continue
-		}
-		k, v, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(k)
-		if err != nil {
-			return malformed("a parameter's name has a broken percent-encoding")
-		}
-		value, err := url.QueryUnescape(v)
-		if err != nil {
-			return malformed(clip(name) + " has a broken percent-encoding")
-		}
+	err := sigv4.EachParameter(query, func(name, value string) error {
 		if !utf8.ValidString(name) || !utf8.ValidString(value) {
 			return push.Invalid("%s is not UTF-8", clip(name))
 		}
@@ -69,8 +56,16 @@ func (p params) add(query string) error {
 		if len(p) > maxParams {
 			return malformed("there are more than " + strconv.Itoa(maxParams) + " parameters")
 		}
+		return nil
+	})
+	switch broken, ok := errors.AsType[*sigv4.EncodingError](err); {
+	case !ok:
+		return err
+	case broken.InName:
+		return malformed("a parameter's name has " + broken.Error())
+	default:
+		return malformed(clip(broken.Name) + " has " + broken.Error())
 	}
-	return nil
 }
 
 func malformed(why string) error {
