@@ -98,9 +98,12 @@ func CodeOf(err error) Code {
 func IsNotFound(err error) bool { return err != nil && CodeOf(err) == CodeNotFound }
 
 // Clip keeps what a caller wrote to a length that texts can quote, of 200 bytes.
-func Clip(s string) string {
-	if len(s) <= 200 {
+func Clip(s string) string { return ClipTo(s, 200) }
+
+// ClipTo does so with another length. What it cuts is valid UTF-8, whatever s is.
+func ClipTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:200], "") + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

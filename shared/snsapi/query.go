@@ -136,14 +136,4 @@ func (p params) flag(name string) (bool, error) {
 }
 
 // clip shortens what a caller wrote for use in an error's text.
-func clip(s string) string {
-	const most = 300
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func clip(s string) string { return push.ClipTo(s, 300) }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"postino/shared/push"
 )
 
 func decoded(t *testing.T, body string) params {
@@ -71,6 +73,16 @@ func TestARequestOfExactlyOneMebibyteIsRead(t *testing.T) {
 	value := strings.Repeat("v", 1<<20-len("a="))
 	if p := decoded(t, "a="+value); p["a"] != value {
 		t.Errorf("%d bytes are left", len(p["a"]))
+	}
+}
+
+// A name may be long and no text at all: its refusal must quote it all the same.
+func TestALongNameThatIsNoTextIsRefused(t *testing.T) {
+	for _, one := range []string{"%80", "%BF", "%FF", "%E2%82"} {
+		_, err := decode(Request{Method: "POST", Body: []byte(strings.Repeat(one, 1000) + "=v")})
+		if push.CodeOf(err) != push.CodeInvalidParameter || len(err.Error()) > 400 {
+			t.Errorf("a thousand %s: %v", one, err)
+		}
 	}
 }
 
