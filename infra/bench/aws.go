@@ -75,15 +75,8 @@ func measureAWS(ctx context.Context, o awsOptions, log io.Writer) (*awsReport, e
 	if s.stack, err = findAWSStack(ctx, o.stack, os.Getenv); err != nil {
 		return nil, err
 	}
-	if s.receiver, err = startWorker(ctx, "receiver"); err != nil {
-		return nil, err
-	}
-	defer s.receiver.stop()
-	if s.client, err = startWorker(ctx, "client"); err != nil {
-		return nil, err
-	}
-	defer s.client.stop()
-	if err := s.receiver.call("hello", nothing{}, &s.at); err != nil {
+	defer s.stopWorkers()
+	if err := s.startWorkers(); err != nil {
 		return nil, err
 	}
 	r := &awsReport{Quick: o.quick, Clients: awsClients, QueueDelay: s.stack.queueDelay, Machine: describeProcessors()}

@@ -43,15 +43,8 @@ func measure(ctx context.Context, p plan, binary, dir string, log io.Writer) (*r
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
 	s := &suite{ctx: ctx, plan: p, binary: binary, base: base, log: log, peak: map[int]float64{}, report: newReport(p)}
-	if s.receiver, err = startWorker(ctx, "receiver"); err != nil {
-		return nil, err
-	}
-	defer s.receiver.stop()
-	if s.client, err = startWorker(ctx, "client"); err != nil {
-		return nil, err
-	}
-	defer s.client.stop()
-	if err := s.receiver.call("hello", nothing{}, &s.at); err != nil {
+	defer s.stopWorkers()
+	if err := s.startWorkers(); err != nil {
 		return nil, err
 	}
 	if s.report.Machine, err = describeMachine(base); err != nil {
@@ -62,6 +55,26 @@ func measure(ctx context.Context, p plan, binary, dir string, log io.Writer) (*r
 	s.report.Machine.Others = load.others(s.receiver, s.client)
 	s.report.judge()
 	return s.report, nil
+}
+
+// startWorkers starts receiver and client, which stopWorkers stops, those that were
+// started, in any case.
+func (s *suite) startWorkers() (err error) {
+	if s.receiver, err = startWorker(s.ctx, "receiver"); err != nil {
+		return err
+	}
+	if s.client, err = startWorker(s.ctx, "client"); err != nil {
+		return err
+	}
+	return s.receiver.call("hello", nothing{}, &s.at)
+}
+
+func (s *suite) stopWorkers() {
+	for _, w := range []*worker{s.client, s.receiver} {
+		if w != nil {
+			w.stop()
+		}
+	}
 }
 
 // phases runs them one by one. What breaks one is noted and does not keep the

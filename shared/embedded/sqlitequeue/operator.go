@@ -187,19 +187,11 @@ func (q *Queue) heads(ctx context.Context, page []operator.Letter) error {
 			args = append(args, seq)
 		}
 	}
-	if len(args) == 0 {
-		return nil
-	}
-	for len(args) < pipeline.MaxBatch { // one statement text for every number
-		args = append(args, args[0])
-	}
-	return q.db.Read(ctx, func(tx *sqlitedb.Tx) error {
-		return tx.Query(`SELECT seq, attributes, octet_length(body) FROM message WHERE seq IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, func(r sqlitedb.Row) (err error) {
-			to := bySeq[r.Int(0)]
-			to.Bytes = int(r.Int(2))
-			to.Attributes, err = decodeAttributes(r.Text(1))
-			return err
-		}, args...)
+	return q.byTens(ctx, `SELECT seq, attributes, octet_length(body) FROM message WHERE seq IN `+anyOfTen, args, func(r sqlitedb.Row) (err error) {
+		to := bySeq[r.Int(0)]
+		to.Bytes = int(r.Int(2))
+		to.Attributes, err = decodeAttributes(r.Text(1))
+		return err
 	})
 }
 

@@ -140,19 +140,23 @@ func (q *Queue) bodies(ctx context.Context, in []pipeline.Incoming) error {
 			args = append(args, seq)
 		}
 	}
-	for part := range slices.Chunk(args, pipeline.MaxBatch) {
+	return q.byTens(ctx, `SELECT seq, attributes, body FROM message WHERE seq IN `+anyOfTen, args, func(r sqlitedb.Row) (err error) {
+		to := bySeq[r.Int(0)]
+		to.Body = r.Text(2)
+		to.Attributes, err = decodeAttributes(r.Text(1))
+		return err
+	})
+}
+
+const anyOfTen = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// byTens hands on the rows that a statement, which ends in anyOfTen, has for seqs.
+func (q *Queue) byTens(ctx context.Context, statement string, seqs []any, each func(sqlitedb.Row) error) error {
+	for part := range slices.Chunk(seqs, pipeline.MaxBatch) {
 		for len(part) < pipeline.MaxBatch { // one statement text for every number
 			part = append(slices.Clip(part), part[0])
 		}
-		err := q.db.Read(ctx, func(tx *sqlitedb.Tx) error {
-			return tx.Query(`SELECT seq, attributes, body FROM message WHERE seq IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, func(r sqlitedb.Row) (err error) {
-				to := bySeq[r.Int(0)]
-				to.Body = r.Text(2)
-				to.Attributes, err = decodeAttributes(r.Text(1))
-				return err
-			}, part...)
-		})
-		if err != nil {
+		if err := q.db.Read(ctx, func(tx *sqlitedb.Tx) error { return tx.Query(statement, each, part...) }); err != nil {
 			return err
 		}
 	}
