@@ -24,6 +24,8 @@ bridge=postino0
 address=172.29.117.1
 command=${1:-}
 
+. "$root/infra/local/ending.sh"
+
 usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 fail() { echo "$1" >&2; exit 1; }
 
@@ -129,17 +131,7 @@ image() {
 }
 
 stop() {
-  local pid
-  if pid=$(ours); then
-    kill -TERM "$pid" 2>/dev/null || true
-    for _ in $(seq 150); do
-      ours >/dev/null || break
-      sleep 0.1
-    done
-  fi
-  for pid in $(started); do
-    kill -KILL "$pid" 2>/dev/null || true
-  done
+  ask_and_kill 150
   check
   if [[ -d $run ]]; then
     { grep -F " $run/" /proc/mounts || true; } | cut -d' ' -f2 | sort -r | while read -r mount; do
@@ -150,16 +142,7 @@ stop() {
   [[ ! -d /sys/class/net/$bridge ]] || with ip link del "$bridge"
 }
 
-# check waits a moment, for processes that have been killed and not yet gone.
-check() {
-  local left
-  for _ in $(seq 50); do
-    left=$(started)
-    [[ -z $left ]] && return
-    sleep 0.1
-  done
-  fail "these processes were left behind by the container engine: ${left//$'\n'/ }"
-}
+check() { none_left "the container engine"; }
 
 environment() { echo "export DOCKER_HOST=unix://$socket HOST_ADDRESS=$address"; }
 

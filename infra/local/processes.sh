@@ -3,6 +3,7 @@
 # the same. The script has set root, name (the emulator's folders), what (its name
 # for people), program (a word of its command line) and port, and defines healthy.
 . "$root/infra/local/port.sh"
+. "$root/infra/local/ending.sh"
 is_port "$port"
 url=http://127.0.0.1:$port
 run=$root/.cache/$name-run/$port
@@ -68,31 +69,11 @@ begin() {
 
 # end ends all processes; the emulator is asked first.
 end() {
-  local pid
-  if pid=$(ours); then
-    kill -TERM "$pid" 2>/dev/null || true
-    for _ in $(seq 100); do
-      ours >/dev/null || break
-      sleep 0.1
-    done
-  fi
-  for pid in $(started); do
-    kill -KILL "$pid" 2>/dev/null || true
-  done
+  ask_and_kill 100
   rm -rf "$run"
 }
 
-# check waits a moment, for processes that have been killed and not yet gone.
-check() {
-  local left
-  for _ in $(seq 50); do
-    left=$(started)
-    [[ -z $left ]] && return
-    sleep 0.1
-  done
-  echo "these processes were left behind by the emulator on port $port: ${left//$'\n'/ }" >&2
-  exit 1
-}
+check() { none_left "the emulator on port $port"; }
 
 # alive fails when the emulator has died, with its last words.
 alive() {
