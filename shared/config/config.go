@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"strings"
 	"time"
 
 	"postino/shared/pipeline"
+	"postino/shared/push"
 )
 
 // Config is what an installation can be told from outside.
@@ -102,8 +102,7 @@ func (c Config) consistent() error {
 			continue
 		}
 		// By name: the embedded queues do not tell two accounts apart.
-		name := *v.queue(&c.Queues)
-		name = name[strings.LastIndexByte(name, ':')+1:]
+		name := push.QueueName(*v.queue(&c.Queues))
 		if other, taken := seen[name]; taken {
 			return &Error{v.Name, fmt.Sprintf("names the same queue as %s, %q: the five queues must differ", other, name)}
 		}

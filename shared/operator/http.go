@@ -49,7 +49,8 @@ func (h HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// Allowed reports whether r carries the token. It compares hashes, so that neither content nor length is told by time.
+// Allowed reports whether r carries the token. It compares hashes, so that neither
+// content nor length is told by time.
 func (h HTTP) Allowed(r *http.Request) bool {
 	got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(h.Token))

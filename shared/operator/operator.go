@@ -91,11 +91,3 @@ func (o *Operator) queueLabel(arn string) string {
 	}
 	return a.Name()
 }
-
-// bareName is the last part of a queue's ARN, or the name that it is already.
-func bareName(queue string) string {
-	if a, err := push.ParseARN(queue); err == nil {
-		return a.Name()
-	}
-	return queue
-}

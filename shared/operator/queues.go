@@ -72,7 +72,7 @@ func (o *Operator) namedQueues(ctx context.Context) (arns []string, err error) {
 // working reports whether a queue carries deliveries on their way.
 func (o *Operator) working(arn string) bool {
 	return slices.ContainsFunc([]string{o.Names.Attempt, o.Names.Retry, o.Names.Fanout},
-		func(name string) bool { return bareName(name) == bareName(arn) })
+		func(name string) bool { return push.QueueName(name) == push.QueueName(arn) })
 }
 
 // deadLetterQueue is the ARN of a queue, which must exist and must not be one that

@@ -220,7 +220,7 @@ func TestADeadLetterNeverGoesToAQueueThatJobsAreBelievedFrom(t *testing.T) {
 	for _, queue := range []string{crashNames.Attempt, crashNames.Retry, crashNames.Fanout, crashNames.Failed} {
 		f := newFakes(1)
 		forged := f.job(0).Encode()
-		own := "arn:aws:sqs:us-east-1:123456789012:" + queueName(queue)
+		own := "arn:aws:sqs:us-east-1:123456789012:" + push.QueueName(queue)
 		dies(t, f, func(s *push.Subscription) { s.Raw, s.RedrivePolicy = true, `{"deadLetterTargetArn":"`+own+`"}` }, func(m *push.Message) { m.Body = forged })
 		if letters := f.in(crashNames.DeadLetter); len(letters) != 1 {
 			t.Errorf("%s: sent %+v", queue, f.sent)

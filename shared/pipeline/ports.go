@@ -134,7 +134,7 @@ type QueueNames struct {
 // bodies are publishers' words.
 func (n QueueNames) Working(queue string) bool {
 	for _, own := range []string{n.Attempt, n.Retry, n.Fanout, n.Failed} {
-		if own != "" && queueName(own) == queueName(queue) {
+		if own != "" && push.QueueName(own) == push.QueueName(queue) {
 			return true
 		}
 	}
@@ -147,16 +147,16 @@ func (n QueueNames) Lane(queue string) string {
 	if queue == "" {
 		return ""
 	}
-	switch queueName(queue) {
-	case queueName(n.Attempt):
+	switch push.QueueName(queue) {
+	case push.QueueName(n.Attempt):
 		return "attempt"
-	case queueName(n.Retry):
+	case push.QueueName(n.Retry):
 		return "retry"
-	case queueName(n.Fanout):
+	case push.QueueName(n.Fanout):
 		return "fanout"
-	case queueName(n.DeadLetter):
+	case push.QueueName(n.DeadLetter):
 		return "dead-letter"
-	case queueName(n.Failed):
+	case push.QueueName(n.Failed):
 		return "failed"
 	}
 	return ""

@@ -47,7 +47,7 @@ func (e *UnsendableError) Error() string { return e.Reason }
 func (v *Redrive) Handle(ctx context.Context, records []Record) (failed []string) {
 	for _, r := range records {
 		err := v.Send(ctx, r, false)
-		if u, ok := errors.AsType[*UnsendableError](err); ok && queueName(r.Queue) != queueName(v.Names.DeadLetter) {
+		if u, ok := errors.AsType[*UnsendableError](err); ok && push.QueueName(r.Queue) != push.QueueName(v.Names.DeadLetter) {
 			out := Outgoing{Body: r.Body, Attributes: withReason(r.Attributes, u.Reason)}
 			err = v.Queues.Send(ctx, v.Names.DeadLetter, []Outgoing{out})[0]
 		}
@@ -73,7 +73,7 @@ func withReason(attributes []push.Attribute, reason string) []push.Attribute {
 // Send sends one letter again. An *UnsendableError is final; force lifts the
 // limit of redrives. After nil the letter may be acknowledged.
 func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
-	if queueName(r.Queue) == queueName(v.Names.Failed) {
+	if push.QueueName(r.Queue) == push.QueueName(v.Names.Failed) {
 		return v.again(ctx, r)
 	}
 	j, err := v.job(r)
@@ -105,7 +105,7 @@ func (v *Redrive) Send(ctx context.Context, r Record, force bool) error {
 // where Deliver alone sends, or in the subscription's own. Whoever may send to the
 // queue of one subscription must not reach the endpoint of another.
 func (v *Redrive) mayCome(queue string, sub push.Subscription) bool {
-	if queueName(queue) == queueName(v.Names.DeadLetter) {
+	if push.QueueName(queue) == push.QueueName(v.Names.DeadLetter) {
 		return true
 	}
 	p, err := redrivepolicy.Parse(sub.RedrivePolicy)

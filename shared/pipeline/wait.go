@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"postino/shared/push"
@@ -67,10 +66,9 @@ func (d *Deliver) hold(ctx context.Context, r *run) (hold, bool, error) {
 }
 
 // fresh reports whether the record came through the fresh lane.
-func (d *Deliver) fresh(r Record) bool { return queueName(r.Queue) == queueName(d.Names.Attempt) }
-
-// queueName is the name part of a queue's name or ARN.
-func queueName(s string) string { return s[strings.LastIndexByte(s, ':')+1:] }
+func (d *Deliver) fresh(r Record) bool {
+	return push.QueueName(r.Queue) == push.QueueName(d.Names.Attempt)
+}
 
 // pausedHop grows with the time waited, so that a long pause costs little and a
 // short one ends soon after it is lifted: 5 s to 60 s.

@@ -46,6 +46,9 @@ func (a ARN) SubscriptionID() string {
 	return id
 }
 
+// QueueName is the name in a queue's ARN, or the name that s is already.
+func QueueName(s string) string { return s[strings.LastIndexByte(s, ':')+1:] }
+
 // FIFO reports whether the resource's name ends in ".fifo".
 func (a ARN) FIFO() bool { return strings.HasSuffix(a.Name(), ".fifo") }
 

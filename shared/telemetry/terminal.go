@@ -71,7 +71,7 @@ func describe(e pipeline.Event) (colour, what string) {
 	case pipeline.EventRetry:
 		return yellow, cmp.Or(e.Reason, e.Attempt.Detail) + took(e)
 	case pipeline.EventDead:
-		return red, because("to dead-letter queue "+queueName(e.Target), e.Reason)
+		return red, because("to dead-letter queue "+push.QueueName(e.Target), e.Reason)
 	case pipeline.EventDropped:
 		return grey, because("dropped", e.Reason)
 	case pipeline.EventWait:
@@ -81,7 +81,7 @@ func describe(e pipeline.Event) (colour, what string) {
 	case pipeline.EventPoison:
 		return red, because("set aside what is no job", e.Reason)
 	case pipeline.EventRedriven:
-		return grey, fmt.Sprintf("message %s is sent again to %s from dead-letter queue %s", e.MessageID, shortSubscription(e.Subscription), queueName(e.Lane))
+		return grey, fmt.Sprintf("message %s is sent again to %s from dead-letter queue %s", e.MessageID, shortSubscription(e.Subscription), push.QueueName(e.Lane))
 	default:
 		return "", ""
 	}
@@ -118,7 +118,7 @@ func shortSubscription(arn string) string {
 		return arn
 	}
 	id := arn[len(topic)+1:]
-	return queueName(topic) + ":" + id[:min(8, len(id))]
+	return push.QueueName(topic) + ":" + id[:min(8, len(id))]
 }
 
 func attemptOf(e pipeline.Event) string {
@@ -131,10 +131,6 @@ func attemptOf(e pipeline.Event) string {
 		s = fmt.Sprintf("confirmation attempt %d", e.Attempt.Number)
 	}
 	return s
-}
-
-func queueName(arnOrName string) string {
-	return arnOrName[strings.LastIndexByte(arnOrName, ':')+1:]
 }
 
 func rounded(d time.Duration) string {

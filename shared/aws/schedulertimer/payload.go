@@ -137,16 +137,9 @@ func (o *Opener) Open(ctx context.Context, r pipeline.Record) (pipeline.Record, 
 
 func (o *Opener) trusts(queue string) bool {
 	for _, t := range o.Trusted {
-		if queueName(t) == queueName(queue) {
+		if push.QueueName(t) == push.QueueName(queue) {
 			return true
 		}
 	}
 	return false
-}
-
-func queueName(s string) string {
-	if a, err := push.ParseARN(s); err == nil {
-		return a.Resource
-	}
-	return s
 }
