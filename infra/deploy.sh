@@ -135,7 +135,9 @@ echo "Building the functions." >&2
 built=$root/.aws-sam/$account-$region-$stack/build
 stripped "$venv/bin/sam" build --build-dir "$built" "${override[@]}" >&2
 echo "Deploying the stack $stack to $region of account $account${AWS_ENDPOINT_URL:+ at $AWS_ENDPOINT_URL}." >&2
-"$venv/bin/sam" deploy --template-file "$built/template.yaml" --config-file "$root/samconfig.toml" --stack-name "$stack" --region "$region" "${override[@]}" >&2
+# A folder for each stack in the bucket too: sam delete would take the code that
+# another stack has alike.
+"$venv/bin/sam" deploy --template-file "$built/template.yaml" --config-file "$root/samconfig.toml" --stack-name "$stack" --s3-prefix "$stack" --region "$region" "${override[@]}" >&2
 
 answers
 export AWS_REGION=$region

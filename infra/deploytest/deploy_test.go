@@ -10,12 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/uuid"
@@ -75,6 +78,9 @@ func TestDeployMakesAStackOfItsOwnWithAFirstKeyAndItCanBeDeleted(t *testing.T) {
 		t.Errorf("the first key is not printed: %s", said)
 	}
 	s := find(t, stack)
+	if at := s.code(); len(at) != 4 || slices.ContainsFunc(at, func(key string) bool { return !strings.HasPrefix(key, stack+"/") }) {
+		t.Errorf("sam delete of another stack would take this one's code: it is at %q", at)
+	}
 	if !s.protected() {
 		t.Error("the table may be deleted by mistake")
 	}
@@ -153,6 +159,22 @@ func (d *deployed) protected() bool {
 	}
 	return aws.ToBool(out.Table.DeletionProtectionEnabled)
 }
+
+// code is where the functions' code lies in sam's bucket.
+func (d *deployed) code() (keys []string) {
+	d.t.Helper()
+	out, err := cloudformation.NewFromConfig(d.config).GetTemplate(d.t.Context(),
+		&cloudformation.GetTemplateInput{StackName: &d.stack, TemplateStage: types.TemplateStageOriginal})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, uri := range codeURI.FindAllStringSubmatch(*out.TemplateBody, -1) {
+		keys = append(keys, uri[1])
+	}
+	return keys
+}
+
+var codeURI = regexp.MustCompile(`CodeUri: s3://[^/]+/(\S+)`)
 
 // resources counts by type.
 func (d *deployed) resources() map[string]int {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"net/http"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -117,19 +115,6 @@ func find(t *testing.T, name string) *stack {
 	return s
 }
 
-// answersLost tries a call again too whose answer broke off behind its head, as the
-// emulator's does now and then: the SDK takes that for an answer it cannot read.
-func answersLost(usual aws.Retryer) aws.Retryer {
-	return retry.AddWithMaxAttempts(retry.NewStandard(func(o *retry.StandardOptions) {
-		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return aws.TrueTernary
-			}
-			return aws.UnknownTernary
-		}))
-	}), usual.MaxAttempts())
-}
-
 // client is a new client of the stack's front door.
 func (s *stack) client(options ...func(*sns.Options)) *sns.Client {
 	s.t.Helper()
@@ -139,7 +124,6 @@ func (s *stack) client(options ...func(*sns.Options)) *sns.Client {
 	}
 	at := func(o *sns.Options) {
 		o.BaseEndpoint = aws.String(s.output("EndpointUrl"))
-		o.Retryer = answersLost(o.Retryer)
 		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return s.key(), nil })
 	}
 	return sns.NewFromConfig(c, append([]func(*sns.Options){at}, options...)...)
