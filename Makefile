@@ -12,7 +12,7 @@ LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart local-aws local-aws-down integration test-stacks sam-local deploy clean
+.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart coldstart-containers local-aws local-aws-down integration test-stacks sam-local deploy clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,7 @@ endif
 lint: $(LINT) ## go vet, golangci-lint, and cfn-lint for the template
 	$(GO) vet ./...
 	$(GO) vet -tags integration ./infra/...
+	$(GO) vet -tags samlocal ./infra/samlocal
 	$(LINT) run --allow-parallel-runners ./...
 	PYTHON='$(PYTHON)' infra/local/sam.sh lint
 
@@ -100,10 +101,10 @@ export BENCH_AWS_PORT ?= 4568
 bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 to 5 minutes, wants a quiet machine)
 	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md
 
-# EMULATOR is ministack, or localemu, which needs Python 3.12.
+# STACK is ministack, or localemu, which needs Python 3.12; make deploy's is another.
 export LOCAL_AWS_PORT ?= 4566
-local-aws: ## emulated AWS (EMULATOR=ministack or localemu) on loopback with the stack deployed by sam; prints what to export
-	@PYTHON='$(PYTHON)' EMULATOR='$(EMULATOR)' infra/local/sam.sh up "$$LOCAL_AWS_PORT"
+local-aws: ## emulated AWS (STACK=ministack or localemu) on loopback with the stack deployed by sam; prints what to export
+	@PYTHON='$(PYTHON)' EMULATOR='$(STACK)' infra/local/sam.sh up "$$LOCAL_AWS_PORT"
 
 local-aws-down: ## stop it with everything it started
 	@infra/local/sam.sh down "$$LOCAL_AWS_PORT"
@@ -122,8 +123,11 @@ sam-local: ## the functions in containers under sam local, beside a stack on emu
 
 # Wants make local-aws first: the functions get the variables of that stack.
 coldstart: ## measure how long the functions take to start; rewrites docs/cold-start.md
-	@set -e; environment=$$(infra/local/sam.sh env "$$LOCAL_AWS_PORT"); eval "$$environment"; \
-	$(GO) run ./infra/coldstart -markdown docs/cold-start.md
+	@set -e; environment=$$(infra/local/sam.sh env "$$LOCAL_AWS_PORT"); eval "$$environment"; $(GO) run ./infra/coldstart
+
+coldstart-containers: ## the same in containers under sam local (3 minutes, as root on Linux)
+	@PYTHON='$(PYTHON)' GO='$(GO)' infra/samlocal/run "$$STACKS_PORT" -run ColdStart -colds=21 -figures='$(CURDIR)/infra/coldstart/containers.json'
+	@$(GO) run ./infra/coldstart -page
 
 # STACK, REGION and PARAMETERS come through the environment, where quotes stay what they are.
 deploy: ## build and deploy into your AWS account: STACK=postino REGION=… PARAMETERS="Name=Value …"

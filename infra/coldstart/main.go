@@ -4,6 +4,10 @@
 // is measured in the same run, and theirs is what they take above it.
 //
 //	make local-aws && eval "$(infra/local/sam.sh env)" && go run ./infra/coldstart
+//
+// It keeps the figures in infra/coldstart/processes.json and writes docs/cold-start.md
+// of them and of containers.json, which infra/samlocal writes; with -page it writes
+// the page alone.
 package main
 
 import (
@@ -14,49 +18,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
+	"postino/infra/coldstart/figures"
 	"postino/infra/runtimeapi"
 	"postino/shared/aws/awscall"
 )
-
-const (
-	// mostBytes is the promised size of a stripped binary.
-	mostBytes = 20 << 20
-	// mostInit is the promised time above that of the function that does nothing.
-	mostInit = 30 * time.Millisecond
-)
-
-// introduction is the page's, above the table.
-const introduction = `# Cold start
-
-<!-- Written by make coldstart. -->
-
-How long a function takes before it can do anything, which Lambda lets the first
-caller of each new process wait for.
-
-Measured are the functions' own binaries, built as for AWS, started as processes of
-one machine with the variables of a deployed stack. A stand-in for Lambda's runtime
-API hands them one event. *Init* is from the start of the process until it asks for
-its first event: the Go runtime, reading the settings, making the clients, and for
-Publish and Deliver the signing key, which is read from the table.
-*First invocation* is from handing over the event until its answer, with the first
-calls of AWS and the connections for them, here to an emulator on the same machine.
-
-What Lambda adds is not in it: making the sandbox, fetching and unpacking the code, and
-a share of a processor that goes with the memory (128 MB for Deliver, 256 MB for the
-others) where the process here has a whole one. A function that does nothing but
-answer is therefore measured in the same run, in turns, and what counts is how much
-longer Postino's take: that part is Postino's own.
-
-` + "```\nmake local-aws   # a stack whose variables the functions get\nmake coldstart\n```" + `
-
-`
 
 // subjects are the functions with the event each gets first.
 var subjects = []struct{ name, output, event string }{
@@ -69,70 +40,101 @@ var subjects = []struct{ name, output, event string }{
 func main() {
 	stack := flag.String("stack", "postino", "the deployed stack whose variables the functions get")
 	runs := flag.Int("runs", 21, "starts of each function")
-	markdown := flag.String("markdown", "", "write the table to this file too")
+	pageAlone := flag.Bool("page", false, "write docs/cold-start.md of the figures that are there")
 	flag.Parse()
-	missed, err := run(context.Background(), *stack, *runs, *markdown)
-	if err == nil && missed {
-		err = errors.New("a target is missed")
-	}
+	err := run(context.Background(), *stack, *runs, *pageAlone)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "coldstart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, stack string, runs int, markdown string) (missed bool, err error) {
+func run(ctx context.Context, stack string, runs int, pageAlone bool) error {
+	var missed error
+	if !pageAlone {
+		processes, err := measure(ctx, stack, runs)
+		if err != nil {
+			return err
+		}
+		if err := processes.Write("infra/coldstart/processes.json"); err != nil {
+			return err
+		}
+		fmt.Print(processes.Table())
+		if names := processes.Missed(); len(names) > 0 {
+			missed = errors.New("these miss a target: " + strings.Join(names, ", "))
+		}
+	}
+	page, err := page("infra/coldstart")
+	if err != nil {
+		return err
+	}
+	return errors.Join(missed, os.WriteFile("docs/cold-start.md", []byte(page), 0o644)) //nolint:gosec // a page for everybody
+}
+
+// measure starts hello and each function in turns, so that what else the machine
+// does hits all of them.
+func measure(ctx context.Context, stack string, runs int) (f figures.Figures, err error) {
 	bin, err := os.MkdirTemp("", "postino-coldstart")
 	if err != nil {
-		return false, err
+		return f, err
 	}
 	defer os.RemoveAll(bin) //nolint:errcheck // a temporary folder
 	if err := build(bin); err != nil {
-		return false, err
+		return f, err
 	}
 	environment, err := deployed(ctx, stack)
 	if err != nil {
-		return false, err
+		return f, err
 	}
-	var b strings.Builder
-	b.WriteString("| function | binary | init | above hello | first invocation | |\n|---|---|---|---|---|---|\n")
-	// The two take turns, so that what else the machine does hits both.
-	hello := &sample{}
-	measured := map[string]*sample{}
-	for range runs {
-		for _, s := range subjects {
-			if err := hello.start(ctx, filepath.Join(bin, "hello"), nil, []byte(`{}`)); err != nil {
-				return false, err
-			}
-			event, err := os.ReadFile(s.event)
-			if err != nil {
-				return false, err
-			}
-			if measured[s.name] == nil {
-				measured[s.name] = &sample{}
-			}
-			if err := measured[s.name].start(ctx, filepath.Join(bin, s.name), environment[s.output], event); err != nil {
-				return false, fmt.Errorf("%s: %w", s.name, err)
-			}
-		}
-	}
-	base := median(hello.init)
-	fmt.Fprintf(&b, "| hello world | %s | %s | | %s | |\n", size(bin, "hello"), ms(base), ms(median(hello.first)))
+	f = figures.Figures{Machine: figures.Machine(), Functions: []figures.Function{{Name: figures.Hello}}}
+	binaries, events, variables := []string{"hello"}, [][]byte{[]byte(`{}`)}, [][]string{nil}
 	for _, s := range subjects {
-		m := measured[s.name]
-		above, verdict := median(m.init)-base, "met"
-		if above > mostInit || length(bin, s.name) > mostBytes {
-			verdict, missed = "**missed**", true
+		event, err := os.ReadFile(s.event)
+		if err != nil {
+			return f, err
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", s.name, size(bin, s.name), ms(median(m.init)), ms(above), ms(median(m.first)), verdict)
+		f.Functions = append(f.Functions, figures.Function{Name: s.name})
+		binaries, events, variables = append(binaries, s.name), append(events, event), append(variables, environment[s.output])
 	}
-	fmt.Fprintf(&b, "\nMedians of %d starts each, on %s. Targets: binary under 20 MB, init under %s above hello world.\n", runs, machine(), ms(mostInit))
-	fmt.Print(b.String())
-	if markdown != "" {
-		err = os.WriteFile(markdown, []byte(introduction+b.String()), 0o644) //nolint:gosec // a page for everybody
+	for i := range f.Functions {
+		info, err := os.Stat(filepath.Join(bin, binaries[i]))
+		if err != nil {
+			return f, err
+		}
+		f.Functions[i].Bytes = info.Size()
 	}
-	return missed, err
+	for range runs {
+		for i := range f.Functions {
+			if err := start(ctx, &f.Functions[i], filepath.Join(bin, binaries[i]), variables[i], events[i]); err != nil {
+				return f, fmt.Errorf("%s: %w", binaries[i], err)
+			}
+		}
+	}
+	return f, nil
 }
+
+// start starts a function once and adds its times.
+func start(ctx context.Context, f *figures.Function, path string, env []string, event []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	running, err := runtimeapi.Start(ctx, path, env)
+	if err != nil {
+		return err
+	}
+	defer running.Stop()
+	began := time.Now()
+	a, err := running.Invoke(ctx, event)
+	if err != nil {
+		return err
+	}
+	if a.ErrorType != "" {
+		return fmt.Errorf("it answers %s: %s", a.ErrorType, a.Body)
+	}
+	f.Init, f.First = append(f.Init, milliseconds(running.Init)), append(f.First, milliseconds(time.Since(began)))
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // build makes the binaries with the flags of infra/local/stripped.sh.
 func build(into string) error {
@@ -173,43 +175,3 @@ func deployed(ctx context.Context, stack string) (map[string][]string, error) {
 	}
 	return variables, nil
 }
-
-// sample is the times of one function.
-type sample struct{ init, first []time.Duration }
-
-func (s *sample) start(ctx context.Context, path string, env []string, event []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	f, err := runtimeapi.Start(ctx, path, env)
-	if err != nil {
-		return err
-	}
-	defer f.Stop()
-	began := time.Now()
-	a, err := f.Invoke(ctx, event)
-	if err != nil {
-		return err
-	}
-	if a.ErrorType != "" {
-		return fmt.Errorf("it answers %s: %s", a.ErrorType, a.Body)
-	}
-	s.init, s.first = append(s.init, f.Init), append(s.first, time.Since(began))
-	return nil
-}
-
-func median(d []time.Duration) time.Duration {
-	d = slices.Sorted(slices.Values(d))
-	return d[len(d)/2]
-}
-
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
-
-func length(dir, name string) int64 {
-	i, err := os.Stat(filepath.Join(dir, name))
-	if err != nil {
-		return 1 << 62
-	}
-	return i.Size()
-}
-
-func size(dir, name string) string { return fmt.Sprintf("%.1f MB", float64(length(dir, name))/1e6) }

@@ -32,7 +32,7 @@ func port(t *testing.T) string {
 // makes runs a target of the Makefile for the emulator on a port.
 func makes(t *testing.T, target, port string) (stdout, stderr string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", target, "LOCAL_AWS_PORT="+port, "EMULATOR=ministack")
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", target, "LOCAL_AWS_PORT="+port, "STACK=ministack")
 	cmd.Env = environment(t, nil)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

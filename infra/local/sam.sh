@@ -47,7 +47,7 @@ usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 case $emulator in
   ministack | localemu) ;;
-  *) echo "EMULATOR is $emulator: ministack or localemu it must be" >&2; exit 2 ;;
+  *) echo "no emulator is called $emulator: ministack and localemu are (STACK=… with make, EMULATOR=… with this script)" >&2; exit 2 ;;
 esac
 
 # shellcheck source=infra/local/stripped.sh

@@ -69,7 +69,7 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 		"no port after the last":   {nil, nil, []string{"test-stacks.sh", "65535"}, "65536 is no port"},
 		"containers on no port":    {nil, nil, []string{"../samlocal/run", "99999"}, "99999 is no port"},
 		"LocalEmu does not run":    {nil, nil, []string{"localemu.sh", "alive", port}, "LocalEmu does not run on port " + port},
-		"an emulator nobody knows": {nil, []string{"EMULATOR=moto"}, []string{"sam.sh", "up", port}, "EMULATOR is moto"},
+		"an emulator nobody knows": {nil, []string{"EMULATOR=moto"}, []string{"sam.sh", "up", port}, "no emulator is called moto"},
 		"no stack is up":           {nil, []string{"EMULATOR=localemu"}, []string{"sam.sh", "env", "1"}, "no stack is up on port 1"},
 		"a container engine off Linux": {map[string]string{"uname": "echo Darwin"}, nil, []string{"engine.sh", "needs"},
 			"a container engine for the tests alone needs Linux"},

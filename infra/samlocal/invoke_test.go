@@ -17,8 +17,7 @@ import (
 // must be answered, and publishes refused in the way that SNS refuses them.
 func TestEveryEventFixtureIsAnsweredByItsFunctionInAContainer(t *testing.T) {
 	l := built(t)
-	front := sns.NewFromConfig(l.config, func(o *sns.Options) { o.BaseEndpoint = aws.String(l.output("EndpointUrl")) })
-	if _, err := front.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("events")}); err != nil {
+	if _, err := l.front().CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("events")}); err != nil {
 		t.Fatal(err)
 	}
 	const done = `{"batchItemFailures":[]}`
@@ -39,6 +38,7 @@ func TestEveryEventFixtureIsAnsweredByItsFunctionInAContainer(t *testing.T) {
 		"redrive-sqs.json":                       done,
 		"redrive-sqs-raw.json":                   done,
 		"redrive-sqs-failed-jobs.json":           done,
+		"redrive-sqs-failed-invocations.json":    done,
 	}
 	files, err := filepath.Glob("../../events/*.json")
 	if err != nil || len(files) != len(answers) {

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -131,7 +133,7 @@ func next(t *testing.T, got chan pushed) pushed {
 // door.
 func (l *local) subscribe(endpoint string, got chan pushed) (topic, subscription string) {
 	l.t.Helper()
-	front := sns.NewFromConfig(l.config, func(o *sns.Options) { o.BaseEndpoint = aws.String(l.output("EndpointUrl")) })
+	front := l.front()
 	out, err := front.CreateTopic(l.t.Context(), &sns.CreateTopicInput{Name: aws.String("local-" + uuid.NewString()[:8])})
 	if err != nil {
 		l.t.Fatal(err)
@@ -153,6 +155,38 @@ func (l *local) subscribe(endpoint string, got chan pushed) (topic, subscription
 	resp.Body.Close()
 	return *out.TopicArn, *sub.SubscriptionArn
 }
+
+// signed is the event that a Function URL would make of a message's publication.
+func (l *local) signed(message, topic string) (event events.LambdaFunctionURLRequest) {
+	l.t.Helper()
+	const host = "abc.lambda-url.us-east-1.on.aws"
+	caught := errors.New("the request is caught")
+	client := l.front(func(o *sns.Options) {
+		o.BaseEndpoint = aws.String("https://" + host)
+		o.HTTPClient = &http.Client{Transport: catch(func(r *http.Request) error {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return err
+			}
+			event = events.LambdaFunctionURLRequest{Version: "2.0", RawPath: "/", Body: string(body), Headers: map[string]string{"host": host},
+				RequestContext: events.LambdaFunctionURLRequestContext{DomainName: host,
+					HTTP: events.LambdaFunctionURLRequestContextHTTPDescription{Method: http.MethodPost, Path: "/"}}}
+			for name, values := range r.Header {
+				event.Headers[strings.ToLower(name)] = strings.Join(values, ",")
+			}
+			return caught
+		})}
+	})
+	if _, err := client.Publish(l.t.Context(), &sns.PublishInput{TopicArn: &topic, Message: &message}); !errors.Is(err, caught) {
+		l.t.Fatal(err)
+	}
+	return event
+}
+
+// catch looks at a request instead of sending it.
+type catch func(*http.Request) error
+
+func (c catch) RoundTrip(r *http.Request) (*http.Response, error) { return nil, c(r) }
 
 // call invokes a function in a container through the SDK. sam writes its answer
 // anew, with spaces that are not the function's.
@@ -178,13 +212,9 @@ func TestAMessagePublishedInAContainerIsPushedByTheDeployedFunction(t *testing.T
 	client := l.serve()
 	endpoint, got := subscriber(t)
 	topic, _ := l.subscribe(endpoint, got)
-	form := "Action=Publish&Message=through+the+front+door&TopicArn=" + topic
 	for message, event := range map[string]any{
-		"invoked": map[string]string{"topicArn": topic, "message": "invoked"},
-		"through the front door": events.LambdaFunctionURLRequest{Version: "2.0", RawPath: "/", Body: form,
-			Headers: map[string]string{"content-type": "application/x-www-form-urlencoded"},
-			RequestContext: events.LambdaFunctionURLRequestContext{DomainName: "abc.lambda-url.us-east-1.on.aws",
-				HTTP: events.LambdaFunctionURLRequestContextHTTPDescription{Method: http.MethodPost, Path: "/"}}},
+		"invoked":                map[string]string{"topicArn": topic, "message": "invoked"},
+		"through the front door": l.signed("through the front door", topic),
 	} {
 		answer := call(t, client, "Publish", event)
 		p := next(t, got)

@@ -22,8 +22,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"postino/shared/aws/awscall"
 )
@@ -131,6 +133,15 @@ func (l *local) output(name string) string {
 		l.t.Fatalf("the stack has no output %s", name)
 	}
 	return v
+}
+
+// front is a client of the deployed stack's front door, with the stack's own key.
+func (l *local) front(options ...func(*sns.Options)) *sns.Client {
+	l.t.Helper()
+	key := credentials.NewStaticCredentialsProvider(os.Getenv("POSTINO_ACCESS_KEY_ID"), os.Getenv("POSTINO_SECRET_ACCESS_KEY"), "")
+	return sns.NewFromConfig(l.config, append([]func(*sns.Options){func(o *sns.Options) {
+		o.BaseEndpoint, o.Credentials = aws.String(l.output("EndpointUrl")), key
+	}}, options...)...)
 }
 
 // sam prepares a `sam local` command. It removes its containers when it is told to

@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// machine says on what the figures were taken.
-func machine() string {
+// Machine is this one in a few words: its system, processors and Go.
+func Machine() string {
 	model := "an unknown processor"
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(b)) {
