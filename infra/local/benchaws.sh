@@ -28,4 +28,4 @@ step "the deployment" infra/local/sam.sh up "$port" >"$environment"
 rm -f "$environment"
 mkdir -p bin
 "$go" build -o bin/bench ./infra/bench
-step "the benchmark" bin/bench aws --calls "$(infra/local/ministack.sh every-call "$port")" "$@"
+step "the benchmark" watched ministack "$port" bin/bench aws --calls "$(infra/local/ministack.sh every-call "$port")" "$@"

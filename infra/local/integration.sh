@@ -39,12 +39,12 @@ export POSTINO_EVERY_CALL
 # What keeps the processors busy runs one after the other, beside the stack's own
 # tests, which mostly wait.
 busy() {
-  "$go" test -count=1 -timeout 15m -tags integration ./infra/deploytest/ &&
+  "$go" test -count=1 -timeout 15m -p 1 -tags integration ./infra/deploytest/ ./infra/local/ &&
     "$go" test -count=1 -timeout 15m -p 1 -tags integration ./shared/aws/... ./infra/cost/
 }
-begin "make deploy's test or the adapters' suites" busy
+begin "make deploy's test or the adapters' suites" watched ministack "$port" busy
 beside=$begun
-step "the integration test" "$go" test -count=1 -timeout 15m -tags integration ./infra/integration/
+step "the integration test" watched ministack "$port" "$go" test -count=1 -timeout 15m -tags integration ./infra/integration/
 ended "$beside" || { echo "make deploy's test or the adapters' suites failed" >&2; exit 1; }
 POSTINO_CALLS=$(infra/local/ministack.sh calls "$port")
 export POSTINO_CALLS

@@ -44,7 +44,7 @@ started() {
 # vacant fails where somebody else has the port.
 vacant() {
   if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-    echo "port $port is taken by something that this script did not start: choose another, LOCAL_AWS_PORT=4600 say" >&2
+    echo "port $port is taken by something that this script did not start: end that, or choose another port (with make: LOCAL_AWS_PORT, TEST_AWS_PORT, BENCH_AWS_PORT or STACKS_PORT)" >&2
     exit 1
   fi
 }

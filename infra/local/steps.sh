@@ -29,6 +29,30 @@ step() {
   ended "$begun" || { echo "$1 failed" >&2; exit 1; }
 }
 
+# watched EMULATOR PORT COMMAND... runs a command of a step's. When the emulator dies
+# under it, everything of the step is ended: its tests would wait for minutes for what
+# cannot come. One that is only busy is asked three times.
+watched() {
+  local emulator=infra/local/$1.sh port=$2 running tried=0 said
+  shift 2
+  set +m # the command stays in the step's group
+  "$@" &
+  running=$!
+  while kill -0 "$running" 2>/dev/null; do
+    sleep 1
+    if said=$("$emulator" alive "$port" 2>&1); then
+      tried=0
+    elif ((++tried == 3)); then
+      echo "$said" >&2
+      trap '' TERM
+      kill -TERM 0
+      wait
+      return 1
+    fi
+  done
+  wait "$running"
+}
+
 # alone gives what a step has started a moment to go, then ends it and complains.
 alone() {
   local entry
