@@ -9,6 +9,7 @@
 #   infra/local/localemu.sh alive  [PORT]   fail, with its last words, when it has died
 #   infra/local/localemu.sh reset  [PORT]   forget all resources and stop functions
 #   infra/local/localemu.sh env    [PORT]   the variables that point an SDK at it
+#   infra/local/localemu.sh every-call [PORT]   the file with a line for every call of functions
 #   infra/local/localemu.sh python          the Python it runs on, or what is missing
 #
 # PORT is 4566 unless given. State is in memory; two ports are two separate ones.
@@ -20,7 +21,7 @@ command=${1:-}
 port=${2:-4566}
 name=localemu what=LocalEmu program=hostexec
 
-usage() { sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 healthy() { request GET /_localemu/health; }
 
@@ -49,8 +50,6 @@ exposed() {
   grep -qsE "^ *[0-9]+: 0+:$hex .{13,37} 0A " /proc/net/tcp /proc/net/tcp6
 }
 
-# start lets queues that were empty be looked at again at once; LocalEmu would wait
-# up to ten seconds.
 start() {
   if ours >/dev/null; then
     healthy && { echo "$url"; return; }
@@ -62,8 +61,8 @@ start() {
   PYTHON=$python "$root/infra/local/venv.sh" "$venv" "$VERSION" "LocalEmu $VERSION (about 100 s, 600 MB)" "localemu[runtime]==$VERSION"
   begin PYTHONPATH="$root/infra/local/hostexec" LAMBDA_RUNTIME_EXECUTOR=host \
     GATEWAY_LISTEN="127.0.0.1:$port" OVERRIDE_IN_DOCKER=0 FILESYSTEM_ROOT="$run/fs" DISABLE_EVENTS=1 IAM_ENFORCEMENT=1 ROOT_ACCESS_KEYS=test \
-    LAMBDA_RETRY_BASE_DELAY=1 LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.1 LAMBDA_EVENT_SOURCE_MAPPING_MAX_BACKOFF_ON_EMPTY_POLL_SEC=0.2 \
-    "$venv/bin/python" -m hostexec
+    IN_MEMORY_CLIENT=1 SQS_DISABLE_CLOUDWATCH_METRICS=1 LAMBDA_RETRY_BASE_DELAY=1 LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.02 \
+    POSTINO_EVERY_CALL="$run/every-call" "$venv/bin/python" -m hostexec
   if exposed; then
     end
     echo "LocalEmu listens on other networks than loopback: it has been stopped" >&2
@@ -86,6 +85,7 @@ case $command in
   alive) alive ;;
   reset) reset ;;
   python) python ;;
+  every-call) echo "$run/every-call" ;;
   env) variables ;;
   *) usage ;;
 esac

@@ -4,13 +4,15 @@ LocalEmu resolves a template's references once before it applies the transform a
 refuses those to resources that only the transform adds: a function's URL, say. AWS
 applies the transform first. Here such a reference stays as it is until then.
 
-It also wants a template for each update of a stack, whatever UsePreviousTemplate says.
+It also wants a template for each update of a stack, whatever UsePreviousTemplate says,
+and looks once a second whether a resource is there, one resource after another.
 """
 
 import functools
 
 from localemu.services.cloudformation.engine.v2.change_set_model_transform import ChangeSetModelTransform
 from localemu.services.cloudformation.engine.validations import ValidationError
+from localemu.services.cloudformation.resource_provider import ResourceProviderExecutor
 from localemu.services.cloudformation.stores import get_cloudformation_store
 from localemu.services.cloudformation.v2.provider import CloudformationProviderV2, find_stack_v2
 
@@ -18,6 +20,7 @@ from localemu.services.cloudformation.v2.provider import CloudformationProviderV
 def repair() -> None:
     for name in ("visit_node_intrinsic_function_fn_get_att", "visit_node_intrinsic_function_ref"):
         setattr(ChangeSetModelTransform, name, tolerant(getattr(ChangeSetModelTransform, name)))
+    ResourceProviderExecutor.deploy_loop = functools.partialmethod(ResourceProviderExecutor.deploy_loop, sleep_time=0.1)
     CloudformationProviderV2.update_stack = with_previous_template(CloudformationProviderV2.update_stack)
 
 

@@ -1,6 +1,5 @@
 """LocalEmu's execution environment as a process of this host."""
 
-from localemu.services.lambda_.invocation.executor_endpoint import StatusErrorException
 from localemu.services.lambda_.invocation.lambda_models import InvocationResult
 from localemu.services.lambda_.invocation.runtime_executor import RuntimeExecutor
 
@@ -9,12 +8,15 @@ from hostexec.process import FunctionProcess
 
 class HostExecutor(RuntimeExecutor):
     """One execution environment. Its process is started anew when it has ended, as
-    Lambda does after a crash or a timeout."""
+    Lambda does after a crash or a timeout; that it could not start is the answer to
+    the invocation that it was started for."""
 
     def __init__(self, id, function_version):
         super().__init__(id=id, function_version=function_version)
         self._env: dict[str, str] = {}
         self._process: FunctionProcess | None = None
+        self._failure: bytes | None = None  # to start
+        self._logged = 0  # bytes of the process's log that have been passed on
 
     def start(self, env_vars: dict[str, str]) -> None:
         self._env = env_vars
@@ -25,20 +27,25 @@ class HostExecutor(RuntimeExecutor):
             self._process.close()
 
     def invoke(self, payload: dict[str, str], function_timeout: int | None = None) -> InvocationResult:
-        if self._process.ended:
+        if self._process is None or (self._failure is None and self._process.ended):
             self._begin()
         process, request_id = self._process, payload["invoke-id"]
-        offset = process.log_size()
-        body, failed = process.invoke(
-            request_id,
-            payload["payload"].encode(),
-            {
-                "Lambda-Runtime-Invoked-Function-Arn": payload["invoked-function-arn"],
-                "Lambda-Runtime-Trace-Id": payload["trace-id"],
-            },
-        )
+        if self._failure is not None:
+            body, failed = self._failure, True
+            self._process = None
+            process.close()
+        else:
+            body, failed = process.invoke(
+                request_id,
+                payload["payload"].encode(),
+                {
+                    "Lambda-Runtime-Invoked-Function-Arn": payload["invoked-function-arn"],
+                    "Lambda-Runtime-Trace-Id": payload["trace-id"],
+                },
+            )
+        begin, self._logged = self._logged, process.log_size()
         # Lambda's own lines, without which LocalEmu takes a silent function for a fault.
-        logs = f"START RequestId: {request_id}\n{process.log_from(offset)}END RequestId: {request_id}\n"
+        logs = f"START RequestId: {request_id}\n{process.log_from(begin)}END RequestId: {request_id}\n"
         return InvocationResult(request_id, body, is_error=failed, logs=logs)
 
     def get_logs(self) -> str:
@@ -65,6 +72,5 @@ class HostExecutor(RuntimeExecutor):
     def _begin(self) -> None:
         config = self.function_version.config
         self._process = FunctionProcess(config.code.get_unzipped_code_location(), self._env, config.timeout or 3)
-        if (error := self._process.wait_until_ready()) is not None:
-            self._process.close()
-            raise StatusErrorException("the function cannot start", payload=error)
+        self._logged = 0
+        self._failure = self._process.wait_until_ready()
