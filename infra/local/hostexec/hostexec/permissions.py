@@ -16,6 +16,7 @@ import os
 from localemu.aws.api import CommonServiceException
 from localemu.services.iam_enforcement import arn_builder, enforcer, service_action_map
 from localemu.services.iam_enforcement.enforcer import IAMEnforcementHandler, resolve_caller
+from moto.sts.models import sts_backends
 
 request = contextvars.ContextVar("request", default=None)
 
@@ -66,10 +67,15 @@ def known(handler: IAMEnforcementHandler, context):
         return None
     caller = resolve_caller(key, context.account_id, context.region)
     token = context.request.headers.get("X-Amz-Security-Token")
-    if caller is None or (token and caller.principal_type == "Root"):
+    if caller is None or token != token_of(key, context.account_id):
         code = "UnrecognizedClientException" if context.service.protocol == "json" else "InvalidClientTokenId"
         raise CommonServiceException(code, "The security token included in the request is invalid.", 403)
     return caller
+
+
+def token_of(key: str, account: str) -> str | None:
+    """The session token that belongs to an access key, None for one that needs none."""
+    return next((r.session_token for r in sts_backends[account]["global"].assumed_roles if r.access_key_id == key), None)
 
 
 def table(params: dict, region: str, account: str) -> str:

@@ -18,13 +18,7 @@ class HostExecutorPlugin(RuntimeExecutorPlugin):
 @hooks.on_infra_start()
 def repair():
     """Each module says what of LocalEmu's it mends."""
-    from hostexec import cloudformation, dynamodb, eventsource, functionurl, loggroup, permissions, sqsbodies, trail
+    from hostexec import alarms, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail
 
-    cloudformation.repair()
-    dynamodb.repair()
-    eventsource.repair()
-    functionurl.repair()
-    loggroup.repair()
-    permissions.repair()
-    sqsbodies.repair()
-    trail.repair()
+    for module in (alarms, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail):
+        module.repair()
