@@ -76,13 +76,14 @@ func TestAChangedDeadLetterQueueTakesTheLettersFromThenOn(t *testing.T) {
 }
 
 // Retries that wait in queues and in schedules are made by what was deployed
-// meanwhile, which is told by the URL that its links begin with.
+// meanwhile, which is told by the URL that its links begin with. They wait longer than
+// a stack takes to be updated.
 func TestRetriesOutliveADeploymentAndAreMadeByWhatItDeployed(t *testing.T) {
 	t.Parallel()
-	s, soon, later := own(t, schedulesSoon), listen(t), listen(t)
+	s, soon, later := own(t, map[string]string{"QueueDelaySeconds": "40"}), listen(t), listen(t)
 	topic := s.topic()
-	s.subscribe(topic, soon, policy(3, 6))
-	s.subscribe(topic, later, policy(3, 20))
+	s.subscribe(topic, soon, policy(3, 30))
+	s.subscribe(topic, later, policy(3, 50))
 	for _, e := range []*endpoint{soon, later} {
 		e.answer(http.StatusServiceUnavailable, http.StatusOK)
 	}
@@ -91,7 +92,7 @@ func TestRetriesOutliveADeploymentAndAreMadeByWhatItDeployed(t *testing.T) {
 	s.schedule()
 	const deployedMeanwhile = "https://deployed-meanwhile.example.com"
 	s.deploy(map[string]string{"LogLevel": "debug", "PublicURL": deployedMeanwhile})
-	for e, delay := range map[*endpoint]time.Duration{soon: 6 * time.Second, later: 20 * time.Second} {
+	for e, delay := range map[*endpoint]time.Duration{soon: 30 * time.Second, later: 50 * time.Second} {
 		last := queued
 		if e == later {
 			last = scheduled

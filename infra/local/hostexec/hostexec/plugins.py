@@ -18,7 +18,7 @@ class HostExecutorPlugin(RuntimeExecutorPlugin):
 @hooks.on_infra_start()
 def repair():
     """Each module says what of LocalEmu's it mends."""
-    from hostexec import alarms, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail
+    from hostexec import alarms, clients, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail
 
-    for module in (alarms, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail):
+    for module in (alarms, clients, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail):
         module.repair()
