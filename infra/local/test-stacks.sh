@@ -23,18 +23,18 @@ missing() {
   [[ ${CI:-} != true ]] || exit 1
 }
 
-# suite is what the integration test is on MiniStack, but for the permissions: those
-# are enforced there alone.
+# suite is what the integration test is on MiniStack, but for the comparison of
+# permissions with calls, which that one makes.
 suite() {
-  local environment code=0
+  local environment
   cleanup
   export EMULATOR=localemu DEAD_LETTER_QUEUE_ARNS='arn:aws:sqs:us-east-1:000000000000:it-*'
   environment=$(infra/local/sam.sh up "$port")
   infra/local/hostexec/test
   eval "$environment"
-  "$go" test -count=1 -timeout 20m -tags integration ./infra/integration/ || code=$?
-  infra/local/localemu.sh alive "$port" || code=1
-  return "$code"
+  POSTINO_EVERY_CALL=$(infra/local/localemu.sh every-call "$port")
+  export POSTINO_EVERY_CALL
+  watched localemu "$port" "$go" test -count=1 -timeout 20m -tags integration ./infra/integration/
 }
 
 if infra/local/localemu.sh python >/dev/null; then

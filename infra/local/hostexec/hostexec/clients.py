@@ -2,13 +2,15 @@
 
 LocalEmu makes an SDK client, which costs more than most calls, for every event
 source, every function's log and every look at a function's code. Its calls of itself
-are nobody's, whatever role it takes for them: here they share clients. Addresses of
-code are not signed, since nobody fetches it.
+are nobody's, whatever role it takes for them: here they share clients.
 """
 
+import functools
+
+import boto3
 from localemu.aws.connect import ClientFactory
 from localemu.services.lambda_.event_source_mapping.pollers.sqs_poller import SqsPoller
-from localemu.services.lambda_.invocation.lambda_models import S3Code
+from localemu.services.lambda_.invocation import lambda_models
 
 
 def repair() -> None:
@@ -24,4 +26,10 @@ def repair() -> None:
 
     ClientFactory.with_assumed_role = with_own_name
     SqsPoller._register_client_hooks = register_once
-    S3Code.generate_presigned_url = lambda self, endpoint_url: f"{endpoint_url}/{self.s3_bucket}/{self.s3_key}"
+    lambda_models.boto3 = Boto3
+
+
+class Boto3:
+    """Stands for the module boto3 where addresses of code are signed."""
+
+    client = functools.lru_cache(boto3.client)

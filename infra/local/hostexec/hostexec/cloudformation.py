@@ -5,22 +5,27 @@ refuses those to resources that only the transform adds: a function's URL, say. 
 applies the transform first. Here such a reference stays as it is until then.
 
 It also wants a template for each update of a stack, whatever UsePreviousTemplate says,
-and looks once a second whether a resource is there, one resource after another.
+looks once a second whether a resource is there, one resource after another, and
+gives a function its code anew whatever it is that has changed.
 """
 
 import functools
 
+from localemu import config
 from localemu.services.cloudformation.engine.v2.change_set_model_transform import ChangeSetModelTransform
 from localemu.services.cloudformation.engine.validations import ValidationError
 from localemu.services.cloudformation.resource_provider import ResourceProviderExecutor
 from localemu.services.cloudformation.stores import get_cloudformation_store
 from localemu.services.cloudformation.v2.provider import CloudformationProviderV2, find_stack_v2
+from localemu.services.lambda_.resource_providers.aws_lambda_function import LambdaFunctionProvider
 
 
 def repair() -> None:
     for name in ("visit_node_intrinsic_function_fn_get_att", "visit_node_intrinsic_function_ref"):
         setattr(ChangeSetModelTransform, name, tolerant(getattr(ChangeSetModelTransform, name)))
     ResourceProviderExecutor.deploy_loop = functools.partialmethod(ResourceProviderExecutor.deploy_loop, sleep_time=0.1)
+    config.BOTO_WAITER_DELAY = 0.1  # of its own clients
+    LambdaFunctionProvider.update = with_changed_code(LambdaFunctionProvider.update)
     CloudformationProviderV2.update_stack = with_previous_template(CloudformationProviderV2.update_stack)
 
 
@@ -32,6 +37,19 @@ def tolerant(visit):
             return self.visit(node.arguments)
 
     return visit_or_leave
+
+
+def with_changed_code(update_function):
+    def update(self, request):
+        code = request.desired_state.get("Code")
+        if code is None or code != request.previous_state.get("Code"):
+            return update_function(self, request)
+        del request.desired_state["Code"]
+        event = update_function(self, request)
+        event.resource_model["Code"] = code
+        return event
+
+    return update
 
 
 def with_previous_template(update_stack):

@@ -1,13 +1,18 @@
-"""DynamoDB requests one after another, and transactions that undo only their own.
+"""DynamoDB requests one after another, transactions that undo only their own, and
+scans filtered by keys.
 
 LocalEmu answers DynamoDB requests at the same time over dicts that have no lock,
 keeps a copy of the whole table for each write of a transaction, and puts the copy
-back when the transaction fails: what others have written meanwhile is lost.
+back when the transaction fails: what others have written meanwhile is lost. It
+refuses a key in the filter of a scan, which DynamoDB refuses in that of a query alone
+(Amazon DynamoDB developer guide, "Filter expressions for scan").
 """
 
 import copy
+import functools
 import threading
 
+from localemu.services.dynamodb.provider import DynamoDBProvider
 from moto.dynamodb import models
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
@@ -32,6 +37,13 @@ def repair() -> None:
                 undo()
             raise
 
+    scan = DynamoDBProvider.scan
+
+    @functools.wraps(scan)  # with the marks that make it a handler
+    def scan_with_any_filter(self, context, scan_input):
+        return scan(self, context, {**scan_input, "FilterExpression": None})
+
+    DynamoDBProvider.scan = scan_with_any_filter
     DynamoHandler.call_action = call_action_alone
     models.DynamoDBBackend.transact_write_items = transact_or_undo
     models.copy = AllButTables
