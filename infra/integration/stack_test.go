@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +34,8 @@ import (
 // patience is for what should come within seconds, on a machine that is busy.
 const patience = 90 * time.Second
 
-// atOnce is how many tests run side by side. They wait more than they work.
+// atOnce is how many tests run side by side, unless -parallel says. They wait more
+// than they work.
 const atOnce = 12
 
 // scratch is a directory for what all tests share.
@@ -41,7 +43,10 @@ var scratch string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	err := flag.Set("test.parallel", strconv.Itoa(atOnce))
+	var err error
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) { // as it is when nobody says
+		err = flag.Set("test.parallel", strconv.Itoa(atOnce))
+	}
 	if err == nil {
 		scratch, err = os.MkdirTemp("", "postino-integration-")
 	}

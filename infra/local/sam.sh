@@ -164,7 +164,7 @@ case $command in
   up) up ;;
   down) "$root/infra/local/$emulator.sh" stop "$port" ;;
   env) environment ;;
-  sam) shift 2; become "${cli[@]}" "$@" ;;
+  sam) install; shift 2; become "${cli[@]}" "$@" ;;
   install) install ;;
   lint) lint ;;
   *) usage ;;
