@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from hostexec.process import FunctionProcess
@@ -20,6 +21,8 @@ def post(path, body):
 if os.environ.get("START") == "fail":
     post("init/error", {{"errorType": "Own", "errorMessage": "cannot start"}})
     sys.exit(1)
+if os.environ.get("START") == "hang":
+    time.sleep(600)
 if os.environ.get("START") == "exit":
     sys.exit(7)
 while True:
@@ -98,8 +101,8 @@ class FunctionProcessTest(unittest.TestCase):
         self.assert_ends(process)
 
     def test_a_process_that_cannot_start_says_why(self):
-        for start, kind in (("fail", "Own"), ("exit", "Runtime.ExitError")):
-            with self.subTest(start):
+        for start, kind in (("fail", "Own"), ("exit", "Runtime.ExitError"), ("hang", "Sandbox.Timedout")):
+            with self.subTest(start), unittest.mock.patch("hostexec.process.INIT_TIMEOUT", 0.5 if start == "hang" else 10):
                 process = self.start(START=start)
                 self.assertEqual(json.loads(process.wait_until_ready())["errorType"], kind)
                 self.assert_ends(process)

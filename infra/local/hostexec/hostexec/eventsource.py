@@ -33,9 +33,17 @@ def repair() -> None:
     def poll_events(self):
         if not self.places.acquire(timeout=1):
             return
-        if not something_in(self.source_arn, 1):
-            self.places.release()
-            return
+        messages = None
+        try:
+            if something_in(self.source_arn, 1):
+                messages = received(self)
+        finally:
+            if not messages:
+                self.places.release()
+        if messages:
+            threading.Thread(target=handle_and_release, args=(self, messages), daemon=True, name="event-source-batch").start()
+
+    def received(self):
         response = self.source_client.receive_message(
             QueueUrl=self.queue_url,
             MaxNumberOfMessages=min(self.batch_size, 10),
@@ -43,11 +51,7 @@ def repair() -> None:
             MessageAttributeNames=["All"],
             MessageSystemAttributeNames=["All"],
         )
-        messages = response.get("Messages")
-        if messages:
-            threading.Thread(target=handle_and_release, args=(self, messages), daemon=True, name="event-source-batch").start()
-        else:
-            self.places.release()
+        return response.get("Messages")
 
     def handle_and_release(self, messages):
         try:

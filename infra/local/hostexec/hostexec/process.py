@@ -12,6 +12,10 @@ from pathlib import Path
 from hostexec.runtimeapi import RuntimeAPI
 
 
+# Lambda's own limit (AWS Lambda developer guide, "Lambda execution environment lifecycle").
+INIT_TIMEOUT = 10
+
+
 class FunctionProcess:
     """Runs bootstrap and gives it one invocation at a time."""
 
@@ -45,9 +49,12 @@ class FunctionProcess:
         """Waits until the process asks for work. What it failed with comes back as
         Lambda would put it."""
         try:
-            self._started.result()
+            self._started.result(INIT_TIMEOUT)
         except InitError as e:
             return e.payload
+        except TimeoutError:
+            self._process.kill()
+            return failure("Sandbox.Timedout", f"Error: Init timed out after {INIT_TIMEOUT} seconds")
         return None
 
     @property
