@@ -96,8 +96,8 @@ else:
 PY
 }
 
-# answers invokes the publish function with nothing to publish, which it refuses;
-# one that cannot start says so.
+# answers asks the publish function for the page that says what it is; one that cannot
+# start says so. A refusal would count among its errors, which an alarm is about.
 answers() {
   REGION=$region STACK=$stack "$venv/bin/python" - <<'PY'
 import json, os, sys
@@ -108,8 +108,10 @@ try:
     region = os.environ["REGION"]
     stack = boto3.client("cloudformation", region_name=region).describe_stacks(StackName=os.environ["STACK"])["Stacks"][0]
     name = {o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]}["PublishFunctionName"]
-    answer = json.load(boto3.client("lambda", region_name=region).invoke(FunctionName=name, Payload=b"{}")["Payload"])
-    if answer.get("errorType") != "ValidationError":
+    http = {"method": "GET", "path": "/"}
+    event = {"version": "2.0", "rawPath": "/", "requestContext": {"domainName": "localhost", "http": http}}
+    answer = json.load(boto3.client("lambda", region_name=region).invoke(FunctionName=name, Payload=json.dumps(event))["Payload"])
+    if "statusCode" not in answer:
         sys.exit(f"make deploy: the stack is deployed, and its publish function does not start: {answer.get('errorMessage')}; its log group says more")
 except (BotoCoreError, ClientError) as e:
     sys.exit(f"make deploy: the stack is deployed, and its publish function cannot be tried: {e}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make test: everything that CI runs. The integration test, which mostly waits, runs
+# make test. The integration test, which mostly waits, runs
 # beside the steps that keep the processors busy.
 #
 #   infra/test.sh PORT TARGETS...   the emulator's port, then make's targets in order

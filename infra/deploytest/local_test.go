@@ -73,6 +73,7 @@ func TestLocalAWSPrintsOneCommandThatPublishesAndGoesAwayWhole(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("../local/ministack.sh", "stop", at).Run() }) //nolint:gosec // of the port that was free
 	exports, said := makes(t, "local-aws", at)
 	_, command, found := strings.Cut(said, "publish with one command:\n")
+	command, _, _ = strings.Cut(command, "\n")
 	if command = strings.TrimSpace(command); !found || strings.Contains(command, "\n") {
 		t.Fatalf("it names no command of one line: %s", said)
 	}

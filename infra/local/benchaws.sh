@@ -13,8 +13,7 @@ go=${GO:-go}
 export EMULATOR=ministack
 
 cleanup() {
-  infra/local/ministack.sh stop "$port"
-  infra/local/ministack.sh check "$port"
+  infra/local/ministack.sh stop "$port" && infra/local/ministack.sh check "$port"
 }
 . infra/local/steps.sh
 

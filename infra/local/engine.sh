@@ -95,6 +95,9 @@ start() {
   install
   stop # what a killed one has left
   mkdir -p "$run"
+  [[ ! -d /sys/class/net/$bridge ]] ||
+    fail "the network $bridge is there already: another copy of the repository runs its container engine, stop that first (there: infra/local/engine.sh stop), or remove what a killed one left with ip link del $bridge"
+  : >"$run/bridge"
   with ip link add "$bridge" type bridge && with ip addr add "$address/24" dev "$bridge" && with ip link set "$bridge" up ||
     fail "the network $bridge could not be made (see above): the engine needs CAP_NET_ADMIN"
   with setsid dockerd --host "unix://$socket" --data-root "$run/data" --exec-root "$run/exec" --pidfile "$pidfile" \
@@ -133,18 +136,21 @@ image() {
 stop() {
   ask_and_kill 150
   check
+  local made=
+  [[ ! -f $run/bridge ]] || made=yes
   if [[ -d $run ]]; then
     { grep -F " $run/" /proc/mounts || true; } | cut -d' ' -f2 | sort -r | while read -r mount; do
       umount -l "$mount"
     done
     rm -rf "$run"
   fi
-  [[ ! -d /sys/class/net/$bridge ]] || with ip link del "$bridge"
+  # Only what this folder's engine has made: another copy of the repository may have its own.
+  [[ -z $made || ! -d /sys/class/net/$bridge ]] || with ip link del "$bridge"
 }
 
 check() { none_left "the container engine"; }
 
-environment() { echo "export DOCKER_HOST=unix://$socket HOST_ADDRESS=$address"; }
+environment() { printf 'export DOCKER_HOST=%q HOST_ADDRESS=%s\n' "unix://$socket" "$address"; }
 
 case $command in
   start) start ;;

@@ -3,12 +3,13 @@
 # and the cost scenarios on the same emulator, compares the functions' permissions
 # with what they did, and stops everything.
 #
-#   infra/local/integration.sh PORT
+#   infra/local/integration.sh PORT   the emulator's port; the deployment test's own takes the next
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 port=${1:?the port of the emulator}
 . infra/local/port.sh
 is_port "$port"
+is_port "$((port + 1))"
 go=${GO:-go}
 export EMULATOR=ministack
 

@@ -51,6 +51,7 @@ exposed() {
 }
 
 start() {
+  alone_with_port
   if ours >/dev/null; then
     healthy && { echo "$url"; return; }
     end

@@ -26,6 +26,7 @@ healthy() { request GET /_ministack/health; }
 . "$root/infra/local/processes.sh"
 
 start() {
+  alone_with_port
   if ours >/dev/null; then
     healthy && { echo "$url"; return; }
     stop

@@ -20,13 +20,14 @@ request() {
   [[ $status == *" 200"* ]]
 } 2>/dev/null
 
-# ours prints the running emulator's pid. The command line is compared because a
-# pid may have been given to somebody else since.
+# ours prints the running emulator's pid. The command line is compared, and where it
+# can be seen the run folder, because a pid may have been given to somebody else since.
 ours() {
   local pid line
   pid=$(cat "$pidfile" 2>/dev/null) || return 1
   line=$({ tr '\0' ' ' <"/proc/$pid/cmdline" || ps -o command= -p "$pid"; } 2>/dev/null) || return 1
   [[ $line == *"$program"* ]] || return 1
+  [[ ! -d /proc/self ]] || grep -qszxF "TMPDIR=$run/tmp" "/proc/$pid/environ" || return 1
   echo "$pid"
 }
 
@@ -43,10 +44,24 @@ started() {
 
 # vacant fails where somebody else has the port.
 vacant() {
+  local other=localemu
+  [[ $name != localemu ]] || other=ministack
+  if [[ -d $root/.cache/$other-run/$port ]] && "$root/infra/local/$other.sh" alive "$port" 2>/dev/null; then
+    echo "the other emulator, $other, runs on port $port: end it with make local-aws-down LOCAL_AWS_PORT=$port, or choose another port" >&2
+    exit 1
+  fi
   if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
     echo "port $port is taken by something that this script did not start: end that, or choose another port (with make: LOCAL_AWS_PORT, TEST_AWS_PORT, BENCH_AWS_PORT or STACKS_PORT)" >&2
     exit 1
   fi
+}
+
+# alone_with_port waits for another start on this port to end, where the system can.
+alone_with_port() {
+  command -v flock >/dev/null || return 0
+  mkdir -p "$root/.cache"
+  exec 9>"$root/.cache/$name-$port.lock"
+  flock 9
 }
 
 # begin VARIABLE=VALUE... COMMAND... runs the emulator in a clean environment, and
@@ -54,7 +69,7 @@ vacant() {
 begin() {
   rm -rf "$run"
   mkdir -p "$run/tmp"
-  env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "$@" </dev/null >"$run/log" 2>&1 &
+  env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "$@" </dev/null >"$run/log" 2>&1 9>&- &
   echo $! >"$pidfile"
   for _ in $(seq 600); do
     healthy && return

@@ -22,7 +22,7 @@ port=${2:-4566}
 is_port "$port"
 emulator=${EMULATOR:-}
 if [[ -z $emulator ]]; then
-  [[ -d $root/.cache/localemu-run/$port ]] && emulator=localemu || emulator=ministack
+  "$root/infra/local/localemu.sh" alive "$port" 2>/dev/null && emulator=localemu || emulator=ministack
 fi
 run=$root/.cache/$emulator-run/$port
 url=http://127.0.0.1:$port
@@ -63,7 +63,11 @@ emulated() { (become "$@"); }
 
 become() {
   cd "$root"
-  exec env -u AWS_PROFILE -u AWS_SESSION_TOKEN AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
+  local own
+  for own in $(compgen -e AWS_); do
+    unset "$own"
+  done
+  exec env NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null \
     AWS_ENDPOINT_URL="$url" AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
     AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 SAM_CLI_TELEMETRY=0 CGO_ENABLED=0 "$@"
 }
@@ -105,8 +109,20 @@ public() {
   echo "$url/_aws/lambda-url/${id%%.*}"
 }
 
+# given_up says why up did not come to its end, if the emulator has died, and stops
+# what it has started.
+given_up() {
+  "$root/infra/local/$emulator.sh" alive "$port" || true
+  [[ -n $before ]] || "$root/infra/local/$emulator.sh" stop "$port"
+}
+
 up() {
+  command -v "${GO:-go}" >/dev/null || { echo "${GO:-go} is not installed: install Go 1.26 or later, the functions are built with it" >&2; exit 1; }
+  "$root/infra/local/$emulator.sh" alive "$port" 2>/dev/null && before=yes || before=
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
   "$root/infra/local/$emulator.sh" start "$port" >/dev/null
+  trap given_up EXIT
   install
   echo "building the functions" >&2
   stripped sam build --build-dir "$built" --parameter-overrides "Arch=$(architecture)" >"$run/build.log" 2>&1 || {
@@ -123,8 +139,9 @@ up() {
   # Only now is the id known that links must have.
   deploy "PublicURL=$(public "$at")"
   if [[ ! -s $keyfile ]]; then
-    (umask 077 && emulated go run ./cmd/postino keys add --stack "$stack" --note "made by sam.sh" >"$keyfile")
+    (umask 077 && emulated "${GO:-go}" run ./cmd/postino keys add --stack "$stack" --note "made by sam.sh" >"$keyfile")
   fi
+  trap - EXIT
   environment
   example
 }
@@ -134,6 +151,8 @@ environment() {
   [[ ! -s $keyfile ]] || endpoint=$(output EndpointUrl 2>/dev/null) || endpoint=
   [[ -n $endpoint ]] || { echo "no stack is up on port $port: infra/local/sam.sh up $port" >&2; exit 1; }
   cat <<END
+unset AWS_PROFILE AWS_SESSION_TOKEN
+export NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost
 export AWS_ENDPOINT_URL=$url
 export AWS_ENDPOINT_URL_SNS=$endpoint
 export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
@@ -145,10 +164,12 @@ END
 # example goes to standard error: what is on standard output can be evaluated. SNS
 # calls are signed with the key of Postino's own, everything else with the emulator's.
 example() {
-  cat >&2 <<'END'
+  local command='  (export AWS_ACCESS_KEY_ID=$POSTINO_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY=$POSTINO_SECRET_ACCESS_KEY; aws sns publish --message Hello --topic-arn "$(aws sns create-topic --name orders --query TopicArn --output text)")'
+  cat >&2 <<END
 
-Set these, then publish with one command:
-  (export AWS_ACCESS_KEY_ID=$POSTINO_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY=$POSTINO_SECRET_ACCESS_KEY; aws sns publish --message Hello --topic-arn "$(aws sns create-topic --name orders --query TopicArn --output text)")
+Set these (infra/local/sam.sh env $port prints them again), then publish with one command:
+$command
+What was delivered: bin/postino deliveries list --stack $stack (make build). The end: make local-aws-down LOCAL_AWS_PORT=$port
 END
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -37,6 +39,16 @@ func run(t *testing.T, commands map[string]string, variables []string, script st
 
 const no = "exit 1"
 
+// tooOld is a Python that says no when it is asked for its version.
+func tooOld(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+no+"\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	return name
+}
+
 func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,19 +70,21 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 		"LocalEmu's port is taken":  {nil, nil, []string{"localemu.sh", "start", port}, "port " + port + " is taken"},
 		"no Python that LocalEmu runs on": {noPython, []string{"PYTHON=", "PYENV_ROOT=/nowhere"}, []string{"localemu.sh", "python"},
 			"LocalEmu needs Python 3.12 or later"},
-		"a port above all":         {nil, nil, []string{"sam.sh", "up", "99999"}, "99999 is no port: give a number from 1 to 65535"},
-		"the port 0":               {nil, nil, []string{"sam.sh", "down", "0"}, "0 is no port"},
-		"a word for a port":        {nil, nil, []string{"sam.sh", "env", "4'5"}, "4'5 is no port"},
-		"MiniStack on no port":     {nil, nil, []string{"ministack.sh", "start", "65536"}, "65536 is no port"},
-		"LocalEmu on no port":      {nil, nil, []string{"localemu.sh", "start", "-1"}, "-1 is no port"},
-		"tests on no port":         {nil, nil, []string{"integration.sh", "99999"}, "99999 is no port"},
-		"the benchmark on no port": {nil, nil, []string{"benchaws.sh", "99999"}, "99999 is no port"},
-		"everything on no port":    {nil, nil, []string{"../test.sh", "99999", "lint"}, "99999 is no port"},
-		"no port after the last":   {nil, nil, []string{"test-stacks.sh", "65535"}, "65536 is no port"},
-		"containers on no port":    {nil, nil, []string{"../samlocal/run", "99999"}, "99999 is no port"},
-		"LocalEmu does not run":    {nil, nil, []string{"localemu.sh", "alive", port}, "LocalEmu does not run on port " + port},
-		"an emulator nobody knows": {nil, []string{"EMULATOR=moto"}, []string{"sam.sh", "up", port}, "no emulator is called moto"},
-		"no stack is up":           {nil, []string{"EMULATOR=localemu"}, []string{"sam.sh", "env", "1"}, "no stack is up on port 1"},
+		"a port above all":          {nil, nil, []string{"sam.sh", "up", "99999"}, "99999 is no port: give a number from 1 to 65535"},
+		"the port 0":                {nil, nil, []string{"sam.sh", "down", "0"}, "0 is no port"},
+		"a word for a port":         {nil, nil, []string{"sam.sh", "env", "4'5"}, "4'5 is no port"},
+		"MiniStack on no port":      {nil, nil, []string{"ministack.sh", "start", "65536"}, "65536 is no port"},
+		"LocalEmu on no port":       {nil, nil, []string{"localemu.sh", "start", "-1"}, "-1 is no port"},
+		"tests on no port":          {nil, nil, []string{"integration.sh", "99999"}, "99999 is no port"},
+		"the benchmark on no port":  {nil, nil, []string{"benchaws.sh", "99999"}, "99999 is no port"},
+		"no port after tests' last": {nil, nil, []string{"integration.sh", "65535"}, "65536 is no port"},
+		"everything on no port":     {nil, nil, []string{"../test.sh", "99999", "lint"}, "99999 is no port"},
+		"no port after the last":    {nil, nil, []string{"test-stacks.sh", "65535"}, "65536 is no port"},
+		"containers on no port":     {nil, nil, []string{"../samlocal/run", "99999"}, "99999 is no port"},
+		"LocalEmu does not run":     {nil, nil, []string{"localemu.sh", "alive", port}, "LocalEmu does not run on port " + port},
+		"an emulator nobody knows":  {nil, []string{"EMULATOR=moto"}, []string{"sam.sh", "up", port}, "no emulator is called moto"},
+		"no stack is up":            {nil, []string{"EMULATOR=localemu"}, []string{"sam.sh", "env", "1"}, "no stack is up on port 1"},
+		"a Python that is too old":  {nil, []string{"PYTHON=" + tooOld(t)}, []string{"venv.sh", t.TempDir() + "/program", "1", "a program", "program"}, "is older than Python 3.10, which a program needs"},
 		"a container engine off Linux": {map[string]string{"uname": "echo Darwin"}, nil, []string{"engine.sh", "needs"},
 			"a container engine for the tests alone needs Linux"},
 	} {
@@ -87,8 +101,37 @@ func TestWhatDoesNotRunIsAFailureInCIAlone(t *testing.T) {
 	missing := map[string]string{"python3": no, "python3.12": no, "python3.13": no, "python3.14": no, "uname": "echo Darwin"}
 	for ci, want := range map[string]int{"": 0, "true": 1} {
 		said, code := run(t, missing, []string{"CI=" + ci, "PYTHON=", "PYENV_ROOT=/nowhere"}, "test-stacks.sh", "1")
-		if code != want || !strings.Contains(said, "!! The integration test on LocalEmu did NOT run.") {
+		second := strings.Contains(said, "!! The test of functions in containers did NOT run.")
+		if code != want || !strings.Contains(said, "!! The integration test on LocalEmu did NOT run.") || second == (ci == "true") {
 			t.Errorf("with CI=%q it exits %d, want %d, and says %q", ci, code, want, said)
 		}
+	}
+}
+
+// Each target's port and, for those that take two, the next are nobody else's.
+func TestTargetsDoNotTakeEachOthersPorts(t *testing.T) {
+	b, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := map[int]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(?:export )?(\w+)(_PORT| \?= 127\.0\.0\.1:)(?: \?= )?(\d+)$`).FindAllStringSubmatch(string(b), -1) {
+		first, err := strconv.Atoi(m[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports := []int{first}
+		if m[1] == "TEST_AWS" || m[1] == "STACKS" {
+			ports = append(ports, first+1)
+		}
+		for _, port := range ports {
+			if other := taken[port]; other != "" {
+				t.Errorf("%s and %s both take port %d", other, m[1], port)
+			}
+			taken[port] = m[1]
+		}
+	}
+	if len(taken) != 7 {
+		t.Errorf("the ports are %v", taken)
 	}
 }

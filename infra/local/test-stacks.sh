@@ -13,8 +13,7 @@ is_port "$((port + 1))"
 go=${GO:-go}
 
 cleanup() {
-  infra/local/localemu.sh stop "$port"
-  infra/local/localemu.sh check "$port"
+  infra/local/localemu.sh stop "$port" && infra/local/localemu.sh check "$port"
 }
 . infra/local/steps.sh
 
@@ -44,7 +43,7 @@ else
   missing "The integration test on LocalEmu"
 fi
 
-if infra/local/engine.sh needs; then
+if [[ ${ENGINE:-} == own ]] || infra/local/engine.sh needs; then
   step "the functions in containers" infra/samlocal/run "$((port + 1))"
 else
   missing "The test of functions in containers"

@@ -5,7 +5,7 @@
 #
 # The file .version in the folder is written last: an install that was cut off is
 # removed and made anew. Of two that want the same one, the second waits. PYTHON
-# is python3 unless set.
+# is python3 unless set, 3.10 or later.
 set -euo pipefail
 
 folder=$1 version=$2 what=$3
@@ -18,6 +18,8 @@ fail() { echo "$1" >&2; exit 1; }
 
 installed && exit 0
 command -v "$python" >/dev/null || fail "$python is not installed: install Python 3 with venv and pip, or set PYTHON"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ||
+  fail "$python is older than Python 3.10, which $what needs: install a later one, or set PYTHON"
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
   fail "$python has no venv and pip: install them (on Debian: apt-get install python3-venv), or set PYTHON"
 

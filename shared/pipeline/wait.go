@@ -132,7 +132,7 @@ const (
 	stumbleBase = time.Second
 	stumbleMost = 5 * time.Minute
 	// stumblesAllowed is how many such failures in a row a job survives before
-	// it goes to FailedJobsQueue: about seven hours of them.
+	// it goes to FailedJobsQueue: about nearly eight hours of them.
 	stumblesAllowed = 100
 )
 
