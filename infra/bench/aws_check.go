@@ -72,7 +72,7 @@ type awsCheck struct {
 // writes and schedules must be as many as there. Reads may be more by what fills
 // caches: a process of Deliver keeps a subscription and its topic for five
 // seconds, and a process of Publish reads its key and the signing key when it
-// starts.
+// starts, and its key again when it has kept that for too long.
 func (c costs) check(sc scenario, r awsRow) (checks []awsCheck) {
 	got := map[string]float64{}
 	for _, calls := range r.Calls {
@@ -112,11 +112,15 @@ func (c costs) check(sc scenario, r awsRow) (checks []awsCheck) {
 // mostFills is how many reads can be the caches': an invocation of Deliver reads
 // each of the topic's subscriptions that it has jobs of once, and its topic; a
 // process of Publish asks for two items where it decrypts a key, and for the topic
-// again where it reads the list.
+// again where it reads the list. A key that is read again and is the same is not
+// decrypted: what else Publish has read beside the topic, once a call at most.
 func (r awsRow) mostFills() float64 {
-	reads := 0
+	publish := r.Calls["publish"]
+	reads := 2*publish["kms:Decrypt"] + 2*publish["dynamodb:Query"]
+	calls := int(r.PublishCalls)
+	reads += min(max(publish["dynamodb:GetItem"]-calls-reads, 0), calls)
 	for _, l := range r.Seen.Lanes {
 		reads += 2 * min(l.Records, l.Batches*r.FanOut)
 	}
-	return float64(reads + 2*r.Calls["publish"]["kms:Decrypt"] + 2*r.Calls["publish"]["dynamodb:Query"])
+	return float64(reads)
 }
