@@ -3,8 +3,9 @@ Reference, Amazon DynamoDB and Amazon EventBridge Scheduler).
 
 LocalEmu asks for every kind of write, on every table, for any transaction, knows
 neither indexes nor the condition keys of DynamoDB and KMS, names schedules without
-their group, takes whoever asks who he is for known and a key that needs no token for
-right with any, and tells nobody from those who are denied.
+their group, lets anybody pass any role to them, takes whoever asks who he is for known
+and a key that needs no token for right with any, tells nobody from those who are
+denied, and has one code for those of all services.
 
 Calls that functions make are written down for the benchmark, which counts them: one
 line each, FUNCTION ACTION, in the file that POSTINO_EVERY_CALL names.
@@ -16,11 +17,12 @@ import os
 from localemu.aws.api import CommonServiceException
 from localemu.services.iam_enforcement import arn_builder, enforcer, service_action_map
 from localemu.services.iam_enforcement.enforcer import IAMEnforcementHandler, resolve_caller
+from localemu.services.iam_enforcement.evaluator import Decision
 from moto.sts.models import sts_backends
 
 request = contextvars.ContextVar("request", default=None)
 
-every_call = open(os.environ["POSTINO_EVERY_CALL"], "a", buffering=1, encoding="utf-8")  # until the end
+every_call = open(os.environ.get("POSTINO_EVERY_CALL", os.devnull), "a", buffering=1, encoding="utf-8")  # until the end
 
 ACTIONS = {"ConditionCheck": "ConditionCheckItem", "Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "Get": "GetItem"}
 
@@ -32,7 +34,11 @@ def repair() -> None:
         caller = context.operation and known(self, context)
         token = request.set(context.service_request)
         try:
-            return enforce(self, chain, context, response)
+            enforce(self, chain, context, response)
+            if caller and context.service.service_name == "scheduler":
+                may_pass_role(self, context, caller)
+        except CommonServiceException as e:
+            raise denial(context.service, e) from None
         finally:
             request.reset(token)
             if caller and caller.principal_type == "AssumedRole":
@@ -66,16 +72,43 @@ def known(handler: IAMEnforcementHandler, context):
     if not key or handler._is_internal_call(context, key):
         return None
     caller = resolve_caller(key, context.account_id, context.region)
-    token = context.request.headers.get("X-Amz-Security-Token")
+    token = context.request.headers.get("X-Amz-Security-Token") or context.request.args.get("X-Amz-Security-Token")
     if caller is None or token != token_of(key, context.account_id):
-        code = "UnrecognizedClientException" if context.service.protocol == "json" else "InvalidClientTokenId"
-        raise CommonServiceException(code, "The security token included in the request is invalid.", 403)
+        code = "UnrecognizedClientException" if has_json_errors(context.service) else "InvalidClientTokenId"
+        raise CommonServiceException(code, "The security token included in the request is invalid.", status(context.service))
     return caller
 
 
 def token_of(key: str, account: str) -> str | None:
     """The session token that belongs to an access key, None for one that needs none."""
     return next((r.session_token for r in sts_backends[account]["global"].assumed_roles if r.access_key_id == key), None)
+
+
+def may_pass_role(handler: IAMEnforcementHandler, context, caller) -> None:
+    """Who makes a schedule passes its role on (EventBridge Scheduler user guide,
+    identity-based policies)."""
+    role = (context.service_request.get("Target") or {}).get("RoleArn")
+    if not role:
+        return
+    about = {**enforcer._build_conditions(context, caller), "iam:PassedToService": "scheduler.amazonaws.com"}
+    if handler.evaluator.evaluate(caller, "iam:PassRole", role, about) != Decision.ALLOW:
+        raise CommonServiceException("AccessDenied", f"User: {caller.arn} is not authorized to perform: iam:PassRole on resource: {role}", 403)
+
+
+def denial(service, error: CommonServiceException) -> CommonServiceException:
+    """A refusal for want of a permission with the code that the service has for it."""
+    if error.code != "AccessDenied" or not has_json_errors(service):
+        return error
+    return CommonServiceException("AccessDeniedException", str(error), status(service))
+
+
+def has_json_errors(service) -> bool:
+    """SQS keeps the codes of the days when it spoke the query protocol."""
+    return service.service_name != "sqs" and service.protocol in ("json", "rest-json")
+
+
+def status(service) -> int:
+    return 400 if has_json_errors(service) and service.protocol == "json" else 403
 
 
 def table(params: dict, region: str, account: str) -> str:
