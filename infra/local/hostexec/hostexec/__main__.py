@@ -2,14 +2,8 @@
 
 import os
 import runpy
-import warnings
 
-import typing_extensions
 from twisted.internet import endpoints
-
-# LocalEmu says that it runs on Python 3.12, and uses what is new in 3.13.
-if not hasattr(warnings, "deprecated"):
-    warnings.deprecated = typing_extensions.deprecated
 
 if os.getpgrp() != os.getpid():
     os.setsid()

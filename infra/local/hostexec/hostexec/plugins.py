@@ -18,7 +18,33 @@ class HostExecutorPlugin(RuntimeExecutorPlugin):
 @hooks.on_infra_start()
 def repair():
     """Each module says what of LocalEmu's it mends."""
-    from hostexec import alarms, clients, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail
+    from hostexec import (
+        alarms,
+        asyncinvoke,
+        clients,
+        cloudformation,
+        dynamodb,
+        eventsource,
+        filterpattern,
+        functionurl,
+        loggroup,
+        permissions,
+        sqsbodies,
+        trail,
+    )
 
-    for module in (alarms, clients, cloudformation, dynamodb, eventsource, filterpattern, functionurl, loggroup, permissions, sqsbodies, trail):
+    for module in (
+        alarms,
+        asyncinvoke,
+        clients,
+        cloudformation,
+        dynamodb,
+        eventsource,
+        filterpattern,
+        functionurl,
+        loggroup,
+        permissions,
+        sqsbodies,
+        trail,
+    ):
         module.repair()
