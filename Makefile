@@ -101,7 +101,7 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 
 export BENCH_AWS_PORT ?= 4572
 bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 to 5 minutes, wants a quiet machine)
-	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md
+	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md --figures infra/bench/aws.json
 
 # STACK is ministack, or localemu, which needs Python 3.12; make deploy's is another.
 export LOCAL_AWS_PORT ?= 4566

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 )
 
 // costs are the calls for one of each of docs/cost.md's rows, by the names that
@@ -101,9 +103,9 @@ func (c costs) check(sc scenario, r awsRow) (checks []awsCheck) {
 			checks = append(checks, k)
 		}
 	}
-	for action, n := range got {
+	for _, action := range slices.Sorted(maps.Keys(got)) {
 		if !started[action] {
-			checks = append(checks, awsCheck{Action: action, Got: n, Beyond: n})
+			checks = append(checks, awsCheck{Action: action, Got: got[action], Beyond: got[action]})
 		}
 	}
 	return checks

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -56,14 +55,25 @@ func (r *awsReport) disagrees() bool {
 	return false
 }
 
-// publish prints the Markdown, and writes it to a file where one is named.
-func (r *awsReport) publish(out io.Writer, markdown string) error {
-	r.Machine.Ended = time.Now().UTC().Truncate(time.Second)
-	var page bytes.Buffer
+// page is the report in Markdown.
+func (r *awsReport) page() string {
+	var page strings.Builder
 	r.markdown(func(format string, args ...any) { fmt.Fprintf(&page, format+"\n", args...) })
-	_, err := out.Write(page.Bytes())
-	if markdown != "" {
-		err = errors.Join(err, os.WriteFile(markdown, page.Bytes(), 0o644)) //nolint:gosec // a page for everybody
+	return page.String()
+}
+
+// keep writes the page and the figures that it is made of, where files are named.
+func (r *awsReport) keep(page, figures string) error {
+	var err error
+	if page != "" {
+		err = os.WriteFile(page, []byte(r.page()), 0o644) //nolint:gosec // a page for everybody
+	}
+	if figures != "" {
+		b, failed := json.MarshalIndent(r, "", "\t")
+		if failed == nil {
+			failed = os.WriteFile(figures, append(b, '\n'), 0o644) //nolint:gosec // like the page
+		}
+		err = errors.Join(err, failed)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -132,6 +133,27 @@ func TestEveryRowThatScenariosReckonWithIsOnThePage(t *testing.T) {
 	}
 }
 
+func TestThePageIsWhatTheFiguresMakeIt(t *testing.T) {
+	b, err := os.ReadFile("aws.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r awsReport
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../docs/performance-aws.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != r.page() {
+		t.Error("docs/performance-aws.md is not what infra/bench/aws.json comes to: make bench-aws")
+	}
+	if len(r.Rows) != len(scenarios(false)) || r.Quick || len(r.Broken) > 0 || r.disagrees() {
+		t.Errorf("the page is of a run that is not whole: %d scenarios, broken %q", len(r.Rows), r.Broken)
+	}
+}
+
 func TestThePageSaysWhatDiffersAndThatNoSpeedIsAWSs(t *testing.T) {
 	row := flakyRow()
 	row.Name, row.Wait = "flaky", 12*time.Second
@@ -139,14 +161,11 @@ func TestThePageSaysWhatDiffersAndThatNoSpeedIsAWSs(t *testing.T) {
 	row.Retries = lateness{quantiles: quantiles{Count: 1, P50US: 1_500_000, P99US: 1_500_000}, EarliestUS: 1_500_000}
 	row.Seen.LatenessMS = []float64{300}
 	r := &awsReport{QueueDelay: 10, Rows: []awsRow{row}, Broken: []string{"something was lost"}}
-	var out strings.Builder
-	if err := r.publish(&out, ""); err != nil {
-		t.Fatal(err)
-	}
+	page := r.page()
 	for _, want := range []string{"No speed on this page is AWS's", "| flaky | dynamodb:PutItem | 3 | 0.3 | 0.2 | 1 | **differs** |", "- something was lost",
 		"| schedule | 12s | 1 | 1500 / 1500 / 1500 | 300 / 300 |"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the page has no %q:\n%s", want, out.String())
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q:\n%s", want, page)
 		}
 	}
 	if !r.disagrees() {

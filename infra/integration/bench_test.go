@@ -16,6 +16,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"postino/infra/coldstart/figures"
 )
 
 // make bench-aws, with a few messages: its own checks hold, among them that the
@@ -45,9 +47,6 @@ func TestTheBenchmarkOfADeployedStackRunsAndItsCountsAreThoseOfTheCostPage(t *te
 	}
 }
 
-// mostBootstrap is the promised size of a function, which each cold start loads.
-const mostBootstrap = 20 << 20
-
 func TestTheDeployedFunctionsAreSmallAndStripped(t *testing.T) {
 	t.Parallel()
 	s := deployed(t)
@@ -72,8 +71,8 @@ func TestTheDeployedFunctionsAreSmallAndStripped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(binary) >= mostBootstrap {
-			t.Errorf("%s has %d bytes, %d are promised", function, len(binary), mostBootstrap)
+		if len(binary) >= figures.MostBytes {
+			t.Errorf("%s has %d bytes, %d are promised", function, len(binary), figures.MostBytes)
 		}
 		program, err := elf.NewFile(bytes.NewReader(binary))
 		if err != nil {
