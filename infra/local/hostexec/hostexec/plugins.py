@@ -1,5 +1,7 @@
 """What LocalEmu loads from here."""
 
+import importlib
+
 from localemu.runtime import hooks
 from localemu.services.lambda_.invocation.plugins import RuntimeExecutorPlugin
 
@@ -15,36 +17,11 @@ class HostExecutorPlugin(RuntimeExecutorPlugin):
         return HostExecutor
 
 
+# Each says what of LocalEmu's it mends.
+MENDS = ("alarms", "asyncinvoke", "clients", "cloudformation", "dynamodb", "eventsource", "filterpattern", "functionurl", "loggroup", "permissions", "sqsbodies", "trail")
+
+
 @hooks.on_infra_start()
 def repair():
-    """Each module says what of LocalEmu's it mends."""
-    from hostexec import (
-        alarms,
-        asyncinvoke,
-        clients,
-        cloudformation,
-        dynamodb,
-        eventsource,
-        filterpattern,
-        functionurl,
-        loggroup,
-        permissions,
-        sqsbodies,
-        trail,
-    )
-
-    for module in (
-        alarms,
-        asyncinvoke,
-        clients,
-        cloudformation,
-        dynamodb,
-        eventsource,
-        filterpattern,
-        functionurl,
-        loggroup,
-        permissions,
-        sqsbodies,
-        trail,
-    ):
-        module.repair()
+    for name in MENDS:
+        importlib.import_module(f"hostexec.{name}").repair()
