@@ -1,10 +1,6 @@
 package dynamostore
 
-import (
-	"encoding/json"
-
-	"postino/shared/push"
-)
+import "postino/shared/push"
 
 // deliveryItem is the whole record. write is this write's own random name.
 func deliveryItem(d push.Delivery, write string) (item, error) {
@@ -18,11 +14,11 @@ func deliveryItem(d push.Delivery, write string) (item, error) {
 	i.setText("reason", d.Reason)
 	i.setText("target", d.Target)
 	if len(d.Attempts) > 0 {
-		history, err := json.Marshal(d.Attempts)
+		history, err := packHistory(d.Attempts)
 		if err != nil {
 			return nil, err
 		}
-		i["history"] = text(string(history))
+		i["history"] = history
 	}
 	i.setTime("created", d.CreatedAt)
 	i.setTime("updated", d.UpdatedAt)
@@ -41,10 +37,6 @@ func readDelivery(i item) (push.Delivery, error) {
 	if d.Key, ok = parseDeliveryKey(f.text("pk"), f.text("sk")); !ok {
 		f.fail("pk", errNoDelivery)
 	}
-	if history := f.text("history"); history != "" {
-		if err := json.Unmarshal([]byte(history), &d.Attempts); err != nil {
-			f.fail("history", err)
-		}
-	}
+	d.Attempts = f.history("history")
 	return d, f.fault("a delivery")
 }
