@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"postino/shared/access"
 	"postino/shared/aws/awstest"
 	"postino/shared/aws/dynamostore"
 	"postino/shared/aws/schedulertimer"
@@ -36,9 +38,16 @@ import (
 type world struct {
 	t *testing.T
 	c config.Config
+	// adapters are what the functions stand on, plain the settings of an SDK that
+	// nobody meters, group that of the schedules.
+	adapters installation.Adapters
+	plain    aws.Config
+	group    string
 	// seed makes topics and subscriptions, unmetered.
 	seed  *dynamostore.Store
 	queue *sqsqueue.Queue
+	// key reads an access key as the front door does, metered.
+	key func(ctx context.Context, id string) (access.Key, error)
 	// looking receives and deletes without being metered: that is the mapping's.
 	looking  *sqsqueue.Queue
 	meter    *Meter
@@ -48,7 +57,9 @@ type world struct {
 	logged   *counter
 }
 
-const topicARN = "arn:aws:sns:us-east-1:000000000000:orders"
+// topicARN has a name of some length: it is twice in a delivery's record, which
+// with a short one is near 1 KB at first, now above it and now below.
+const topicARN = "arn:aws:sns:us-east-1:000000000000:orders-and-returns-of-the-web-shop-and-all-branches-in-europe"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -68,7 +79,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	table := awstest.Table(t, dynamodb.NewFromConfig(plain))
-	w := &world{t: t, meter: &Meter{Next: settings.HTTPClient, Table: dynamodb.NewFromConfig(plain)}, logged: &counter{}}
+	w := &world{t: t, plain: plain, group: group, meter: &Meter{Next: settings.HTTPClient, Table: dynamodb.NewFromConfig(plain)}, logged: &counter{}}
 	settings.HTTPClient = w.meter
 	if w.seed, err = dynamostore.New(dynamostore.Config{Client: w.meter.Table, Table: table}); err != nil {
 		t.Fatal(err)
@@ -102,13 +113,20 @@ func newWorld(t *testing.T) *world {
 	w.log = telemetry.NewFunctionLog(telemetry.FunctionLogOptions{Out: w.logged, Name: "postino-DeliverFunction-B1E0BE12DC6B3", Stack: "postino",
 		Level: c.LogLevel, Queues: c.Queues})
 	w.c, w.endpoint = c, newEndpoint(t)
-	w.f = installation.New(c, installation.Adapters{Store: store, Queues: w.queue, Timer: timer, Signer: signer, Links: links,
-		Observer: w.log.Observer, Log: w.log.Logger, CacheFor: time.Hour})
+	w.adapters = installation.Adapters{Store: store, Queues: w.queue, Timer: timer, Signer: signer, Links: links,
+		Observer: w.log.Observer, Log: w.log.Logger, CacheFor: time.Hour}
+	w.f = installation.New(c, w.adapters)
+	w.key = store.Key
 	if _, _, err := w.seed.CreateTopic(t.Context(), push.Topic{ARN: topicARN}); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
+
+// cool makes Deliver's caches as empty as a lone job finds them. A deployed
+// function keeps what it has read for five seconds; the world's keeps it for good,
+// lest a slow machine change the counts.
+func (w *world) cool() { w.f.Deliver = installation.New(w.c, w.adapters).Deliver }
 
 // endpoint is a subscriber that counts what it gets, on the wire.
 type endpoint struct {
