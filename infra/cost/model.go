@@ -17,6 +17,12 @@ const (
 	// that hangs takes from a push: the request timeout.
 	answerTime = 0.1
 	hangTime   = 15.0
+	// lambdaLines are the bytes of Lambda's own log lines for an invocation (START,
+	// END, REPORT), handshake those that a new TLS connection sends, answer those
+	// of a publish's answer with its headers: about. No row has them.
+	lambdaLines = 300
+	handshake   = 2000
+	answer      = 1000
 )
 
 // Counted is what a scenario came to.

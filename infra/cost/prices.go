@@ -14,6 +14,11 @@ type Prices struct {
 	Date   string `json:"date"`
 	Region string `json:"region"`
 	Source string `json:"source"`
+	// Pages are where AWS publishes them.
+	Pages []struct {
+		Name string `json:"name"`
+		URL  string `json:"url"`
+	} `json:"pages"`
 	// Unit is the price of one unit.
 	Unit map[Unit]float64 `json:"unit"`
 	// Month holds what is billed by the month, each with what it is for.

@@ -13,12 +13,12 @@ const unavailable = http.StatusServiceUnavailable
 // comes in full batches warm, unless the name says otherwise.
 var scenarios = []func(*testing.T) Counted{
 	first{fanout: 10, messages: 5, fill: 10, body: small}.row("first-10", "First attempt that succeeds, fan-out 10"),
-	first{fanout: 10, messages: 5, fill: 10, body: small, cold: true}.row("first-10-cold", "The same, caches cold"),
-	first{fanout: 10, messages: 2, fill: 1, body: small, cold: true}.row("first-10-alone", "The same, each by itself"),
+	first{fanout: 10, messages: 5, fill: 10, body: small, cold: true}.row("first-10-cold", "First attempt that succeeds, fan-out 10, caches cold"),
+	first{fanout: 10, messages: 2, fill: 1, body: small, cold: true}.row("first-10-alone", "First attempt that succeeds, fan-out 10, each by itself"),
 	first{fanout: 1, messages: 10, fill: 10, body: small}.row("first-1", "First attempt that succeeds, fan-out 1"),
-	first{fanout: 1, messages: 10, fill: 10, body: small, cold: true}.row("first-1-cold", "The same, caches cold"),
-	first{fanout: 1, messages: 5, fill: 1, body: small, cold: true}.row("first-1-alone", "The same, each by itself"),
-	first{fanout: 1, messages: 3, fill: 1, body: large, cold: true}.row("first-large", "First attempt that succeeds, fan-out 1, 256 KiB"),
+	first{fanout: 1, messages: 10, fill: 10, body: small, cold: true}.row("first-1-cold", "First attempt that succeeds, fan-out 1, caches cold"),
+	first{fanout: 1, messages: 5, fill: 1, body: small, cold: true}.row("first-1-alone", "First attempt that succeeds, fan-out 1, each by itself"),
+	first{fanout: 1, messages: 3, fill: 1, body: large, cold: true}.row("first-large", "First attempt that succeeds, fan-out 1, 256 KiB, each by itself"),
 	paged,
 	throttled,
 	later{messages: 10, fill: 10, rounds: 3, retries: 50, status: unavailable, push: answerTime}.row("retry", "Retry that fails, the 1st to 3rd"),
