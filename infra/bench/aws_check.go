@@ -31,7 +31,7 @@ var named = []struct{ call, action string }{
 }
 
 // started are calls that a process makes when it starts or reads a topic's list
-// anew, which docs/cost.md leaves out. Every other call that is in no row is one
+// anew, which no row of docs/cost.md has. Every other call that is in no row is one
 // too many.
 var started = map[string]bool{"dynamodb:Query": true, "sqs:GetQueueUrl": true, "kms:Decrypt": true}
 

@@ -143,7 +143,7 @@ func (r *awsReport) invocations(p printer) {
 func (r *awsReport) calls(p printer) {
 	p("## Calls of AWS per delivery\n\nBy the emulator's record of every call that a function makes. *By cost.md* is what the counts of [cost](cost.md) come to for the same messages; " +
 		"sends, writes and schedules must be the same number, but for the refused write that the first throttle slot after an idle time takes. " +
-		"Reads may be more by what fills caches, which that page leaves out: " +
+		"Reads may be more by what fills caches, which that page counts as rows of their own: " +
 		"each process of Deliver reads a subscription and its topic again when they are five seconds old, and the emulator has up to 70 of those processes for a few messages. " +
 		"The receive and the delete of each batch are the event source mapping's and in no record.\n")
 	p("| scenario | call | made | per delivery | by cost.md | beyond it | |\n|---|---|---:|---:|---:|---:|---|")
@@ -174,7 +174,7 @@ func (r *awsReport) calls(p printer) {
 		other = append(other, fmt.Sprintf("%s %d", action, sum[action]))
 	}
 	p("\nOnce a process or a change of a topic, in all scenarios together: %s.\n", strings.Join(other, ", "))
-	p("A wait by a schedule ends early, and the job is put back once for the rest: one send and one record of a batch more than cost.md's rows of a scheduled retry say. " +
+	p("A wait by a schedule ends early, and the job is put back once for the rest: one send and one record of a batch more, as in cost.md's row of a scheduled retry. " +
 		"The sends above have it counted in.\n")
 }
 
