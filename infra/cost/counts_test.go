@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -13,6 +14,9 @@ var update = flag.Bool("update", false, "write counts.json")
 
 // TestTheCountsAreThoseOfThePage runs every scenario anew.
 func TestTheCountsAreThoseOfThePage(t *testing.T) {
+	if n := len(topicARN[strings.LastIndexByte(topicARN, ':')+1:]); n != topicLetters {
+		t.Fatalf("the topic's name has %d letters, the page says %d", n, topicLetters)
+	}
 	var now []Counted
 	for _, s := range scenarios {
 		now = append(now, s(t))

@@ -23,6 +23,8 @@ const (
 	lambdaLines = 300
 	handshake   = 2000
 	answer      = 1000
+	// topicLetters is the length of the topic's name in the scenarios.
+	topicLetters = 61
 )
 
 // Counted is what a scenario came to.

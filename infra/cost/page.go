@@ -44,7 +44,7 @@ surcharge wherever messages carry a group.
 ## A million of each
 
 Message of 256 bytes with its envelope and signature, unless the row says more; a
-topic with a name of 61 letters. A record holds the name twice: with a short one it
+topic with a name of %d letters. A record holds the name twice: with a short one it
 begins below 1 KB, and the first retries write up to a quarter less.
 *Batch* is how many jobs came in one invocation: under load batches are full, a
 lone message comes alone. The last row ends when the next attempt is due: the job
@@ -52,7 +52,7 @@ comes from its schedule a minute or two early and is put back once for the rest.
 
 | | a million | batch | Lambda | SQS | DynamoDB | Scheduler | sum | log | egress | all |
 |---|---|---|---|---|---|---|---|---|---|---|
-`, p.Region, p.Date, p.Source, p.links(), deliverMB, otherMB, overhead*1000, publishOverhead*1000, callTime*1000, answerTime*1000, hangTime)
+`, p.Region, p.Date, p.Source, p.links(), deliverMB, otherMB, overhead*1000, publishOverhead*1000, callTime*1000, answerTime*1000, hangTime, topicLetters)
 	for _, c := range all {
 		b.WriteString(row(c, p))
 	}
