@@ -201,7 +201,7 @@ func (r *awsReport) retries(p printer) {
 }
 
 func (r *awsReport) speed(p printer) {
-	p("## Speed, the emulator's\n\n| scenario | publish p50 / p99 ms | first delivery p50 / p99 ms | deliveries/s |\n|---|---:|---:|---:|")
+	p("## Speed, the emulator's\n\nThe columns of `make bench` that mean something here: its ratios to a straight rate and its CPU times would be the emulator's, which shares the machine with the functions.\n\n| scenario | publish p50 / p99 ms | first delivery p50 / p99 ms | deliveries/s |\n|---|---:|---:|---:|")
 	for _, w := range r.Rows {
 		if w.Retries.Count > 0 {
 			continue // an arrival after a refusal is no first one

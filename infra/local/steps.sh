@@ -30,20 +30,21 @@ step() {
 }
 
 # watched EMULATOR PORT COMMAND... runs a command of a step's. When the emulator dies
-# under it, everything of the step is ended: its tests would wait for minutes for what
+# under it, or is another one by now, everything of the step is ended: its tests would wait for minutes for what
 # cannot come. One that is only busy is asked three times.
 watched() {
-  local emulator=infra/local/$1.sh port=$2 running tried=0 said
+  local emulator=infra/local/$1.sh port=$2 pidfile=.cache/$1-run/$2/pid running tried=0 said was
   shift 2
+  was=$(cat "$pidfile")
   set +m # the command stays in the step's group
   "$@" &
   running=$!
   while kill -0 "$running" 2>/dev/null; do
     sleep 1
-    if said=$("$emulator" alive "$port" 2>&1); then
+    if said=$("$emulator" alive "$port" 2>&1) && [[ $(cat "$pidfile" 2>/dev/null) == "$was" ]]; then
       tried=0
     elif ((++tried == 3)); then
-      echo "$said" >&2
+      echo "${said:-the emulator on port $port is another one by now}" >&2
       trap '' TERM
       kill -TERM 0
       wait

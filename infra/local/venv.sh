@@ -34,11 +34,16 @@ end() {
 }
 
 mkdir -p "$(dirname "$folder")"
+said=
 until mkdir "$lock" 2>/dev/null; do
   holder=$(cat "$lock/holder" 2>/dev/null || true)
-  if [[ -n $holder ]] && ! kill -0 "$holder" 2>/dev/null; then
+  # A lock without a holder was left by somebody who was killed at once.
+  if [[ -n $holder ]] && ! kill -0 "$holder" 2>/dev/null || [[ -z $holder && -n $(find "$lock" -maxdepth 0 -mmin +1 2>/dev/null) ]]; then
     end
     rm -rf "$lock"
+  elif [[ -z $said ]]; then
+    echo "waiting for another install into $folder (process ${holder:-just begun})" >&2
+    said=yes
   fi
   sleep 0.5
 done
