@@ -100,7 +100,7 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 	bin/bench --quick --server bin/postino
 
 export BENCH_AWS_PORT ?= 4572
-bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (3 to 5 minutes, wants a quiet machine)
+bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (2 to 4 minutes, wants a quiet machine)
 	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md --figures infra/bench/aws.json
 
 # STACK is ministack, or localemu, which needs Python 3.12; make deploy's is another.

@@ -93,7 +93,7 @@ is lost or early. How fast Postino's own code is says [performance](performance.
 ` + "```\nmake bench-aws\n```" + `
 
 deploys the stack on a port of its own, runs the scenarios, rewrites this page and
-stops everything, in three to five minutes. Client and receiver are those of
+stops everything, in two to four minutes. Client and receiver are those of
 ` + "`make bench`" + `. The client publishes through the Function URL with the AWS SDK for
 Go, signed and with one try a call; messages have 256 bytes and are delivered in
 SNS's JSON envelope, signed. It fails when something is lost or early, and when the
