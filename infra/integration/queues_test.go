@@ -115,12 +115,22 @@ func (s *stack) receive(url string) []sqstypes.Message {
 func (s *stack) empty(url string, fits func(sqstypes.Message) bool) {
 	s.t.Helper()
 	if m, ok := s.lookInto(url, fits); ok {
-		s.t.Errorf("%s holds %.300s with %v", url, *m.Body, m.MessageAttributes)
+		said := map[string]string{}
+		for name, a := range m.MessageAttributes {
+			said[name] = aws.ToString(a.StringValue)
+		}
+		s.t.Errorf("%s holds %.300s with %v, sent at %s", url, *m.Body, said, m.Attributes["SentTimestamp"])
 	}
 }
 
 // Fits for a message.
 func anything(sqstypes.Message) bool { return true }
+func otherThan(letter sqstypes.Message) func(sqstypes.Message) bool {
+	return func(m sqstypes.Message) bool {
+		said := func(m sqstypes.Message) string { return aws.ToString(m.MessageAttributes[pipeline.DeadLetterAttribute].StringValue) }
+		return *m.Body != *letter.Body || said(m) != said(letter)
+	}
+}
 func holding(text string) func(sqstypes.Message) bool {
 	return func(m sqstypes.Message) bool { return strings.Contains(*m.Body, text) }
 }
