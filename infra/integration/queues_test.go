@@ -127,7 +127,9 @@ func (s *stack) empty(url string, fits func(sqstypes.Message) bool) {
 func anything(sqstypes.Message) bool { return true }
 func otherThan(letter sqstypes.Message) func(sqstypes.Message) bool {
 	return func(m sqstypes.Message) bool {
-		said := func(m sqstypes.Message) string { return aws.ToString(m.MessageAttributes[pipeline.DeadLetterAttribute].StringValue) }
+		said := func(m sqstypes.Message) string {
+			return aws.ToString(m.MessageAttributes[pipeline.DeadLetterAttribute].StringValue)
+		}
 		return *m.Body != *letter.Body || said(m) != said(letter)
 	}
 }
