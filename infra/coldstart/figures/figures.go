@@ -88,7 +88,7 @@ func (f Figures) Table() string {
 		} else {
 			starts = len(one.Init)
 		}
-		row(one.Name, fmt.Sprintf("%.1f MB", float64(one.Bytes)/1e6), ms(Median(one.Init)), above, ms(Median(one.First)), verdict)
+		row(one.Name, fmt.Sprintf("%.1f MB", float64(one.Bytes)/1e6), ms(median(one.Init)), above, ms(median(one.First)), verdict)
 	}
 	fmt.Fprintf(&b, "\nMedians of %d starts each, on %s. Targets: ", starts, f.Machine)
 	if sizes {
@@ -102,14 +102,14 @@ func (f Figures) Table() string {
 func (f Figures) above(one Function) float64 {
 	for _, hello := range f.Functions {
 		if hello.Name == Hello {
-			return Median(one.Init) - Median(hello.Init)
+			return median(one.Init) - median(hello.Init)
 		}
 	}
-	return Median(one.Init)
+	return median(one.Init)
 }
 
-// Median is the middle of times, the greater of two.
-func Median(times []float64) float64 {
+// median is the middle of times, the greater of two.
+func median(times []float64) float64 {
 	if len(times) == 0 {
 		return 0
 	}
