@@ -92,7 +92,7 @@ $(VALIDATORS)/installed: shared/signing/testdata/validator/package-lock.json
 bench: build ## measure the embedded server; rewrites docs/performance-figures.md (6 minutes, wants a quiet machine)
 	@mkdir -p bin
 	$(GO) build -o bin/bench ./infra/bench
-	bin/bench --server bin/postino --markdown docs/performance-figures.md
+	bin/bench --server bin/postino --markdown docs/performance-figures.md --figures infra/bench/embedded.json
 
 bench-quick: build ## the same in half a minute: shows that it works, its figures mean little
 	@mkdir -p bin

@@ -42,6 +42,44 @@ func TestEveryAlarmHasARunbook(t *testing.T) {
 	}
 }
 
+// inWords are bounds as the runbooks say them; each alarm has one of age or number
+// that is none of "at least one".
+var inWords = map[int]string{864000: "ten days", 600: "ten minutes", 1800: "half an hour", 10000: "10,000"}
+
+func TestARunbookSaysItsAlarmsBoundAndHowLongItIsPassed(t *testing.T) {
+	_, bodies := sections(t, text(t, "../docs/operations.md"), "Runbooks")
+	inner := readFrom(t, "alarms.yaml")
+	for _, name := range inner.of(t, "AWS::CloudWatch::Alarm", 20) {
+		p := inner.Resources[name].Properties
+		body := strings.Join(strings.Fields(bodies[name]), " ")
+		says := func(words ...string) {
+			if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(body, w) }) {
+				t.Errorf("%s's runbook says none of %q", name, words)
+			}
+		}
+		if bound := p["Threshold"].(int); bound != 1 {
+			words, ok := inWords[bound]
+			if !ok {
+				t.Errorf("%s has the bound %d, of which there are no words", name, bound)
+			}
+			says(words)
+		}
+		switch points, some := p["DatapointsToAlarm"].(int); [2]int{p["Period"].(int), p["EvaluationPeriods"].(int)} {
+		case [2]int{300, 3}:
+			if some && points == 2 {
+				says("two of three periods")
+			} else {
+				says("15 minutes", "three periods of five minutes")
+			}
+		case [2]int{60, 5}:
+			says("five minutes long")
+		case [2]int{300, 1}, [2]int{3600, 1}: // at once
+		default:
+			t.Errorf("%s looks at periods of which there are no words", name)
+		}
+	}
+}
+
 var series = regexp.MustCompile(`\bpostino_\w+`)
 
 // What the page alarms on at /metrics must be there.

@@ -21,7 +21,7 @@ func runAWS(ctx context.Context, args []string, out, log io.Writer) int {
 	calls := flags.String("calls", "", "the emulator's record of every call, a `file` (infra/local/ministack.sh every-call)")
 	costs := flags.String("costs", "infra/cost/counts.json", "the counts of docs/cost.md, a `file`")
 	quick := flags.Bool("quick", false, "a smoke run with a few messages")
-	markdown := flags.String("markdown", "", "also write the report to this `file`, unless something is wrong")
+	markdown := flags.String("markdown", "", "also write the report to this `file`, unless something is lost, broken or not what it costs")
 	figures := flags.String("figures", "", "likewise what it is made of, as JSON")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -35,7 +35,7 @@ func runAWS(ctx context.Context, args []string, out, log io.Writer) int {
 		_, err = io.WriteString(out, r.page())
 	}
 	if err == nil && len(r.Broken) == 0 && !r.disagrees() {
-		if err = r.keep(*markdown, *figures); err == nil {
+		if err = keep(r.page(), *markdown, r, *figures); err == nil {
 			return 0
 		}
 	}

@@ -28,16 +28,11 @@ type observed struct {
 
 // lane sums up batch lines.
 type lane struct {
-	Batches, Records, Full                                     int
-	Delivered, Retried, Dead, Waited, Faults, Poison, Returned int
-	Cold                                                       int
+	Batches, Records, Waited, Faults, Returned int
 }
 
 // fill is the mean number of records in an invocation.
 func (l lane) fill() figure { return figure(float64(l.Records) / float64(l.Batches)) }
-
-// fullBatch is the most records that template.yaml lets an invocation have.
-const fullBatch = 10
 
 // add reads one line of a function's log. Lines that are neither Lambda's nor
 // JSON are nothing to it.
@@ -47,9 +42,8 @@ func (o *observed) add(function, line string) {
 		return
 	}
 	var l struct {
-		Msg, Lane                                                           string
-		Records, Delivered, Retried, Dead, Waited, Faults, Poison, Returned int
-		Cold                                                                bool
+		Msg, Lane                         string
+		Records, Waited, Faults, Returned int
 	}
 	var metrics struct {
 		AWS      json.RawMessage `json:"_aws"`
@@ -65,15 +59,8 @@ func (o *observed) add(function, line string) {
 	}
 	sum := o.Lanes[l.Lane]
 	sum.Batches++
-	sum.Records += l.Records
-	if l.Records == fullBatch {
-		sum.Full++
-	}
-	if l.Cold {
-		sum.Cold++
-	}
-	sum.Delivered, sum.Retried, sum.Dead, sum.Waited = sum.Delivered+l.Delivered, sum.Retried+l.Retried, sum.Dead+l.Dead, sum.Waited+l.Waited
-	sum.Faults, sum.Poison, sum.Returned = sum.Faults+l.Faults, sum.Poison+l.Poison, sum.Returned+l.Returned
+	sum.Records, sum.Waited = sum.Records+l.Records, sum.Waited+l.Waited
+	sum.Faults, sum.Returned = sum.Faults+l.Faults, sum.Returned+l.Returned
 	o.Lanes[l.Lane] = sum
 }
 

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"time"
 )
@@ -56,27 +53,7 @@ func (r *awsReport) disagrees() bool {
 }
 
 // page is the report in Markdown.
-func (r *awsReport) page() string {
-	var page strings.Builder
-	r.markdown(func(format string, args ...any) { fmt.Fprintf(&page, format+"\n", args...) })
-	return page.String()
-}
-
-// keep writes the page and the figures that it is made of, where files are named.
-func (r *awsReport) keep(page, figures string) error {
-	var err error
-	if page != "" {
-		err = os.WriteFile(page, []byte(r.page()), 0o644) //nolint:gosec // a page for everybody
-	}
-	if figures != "" {
-		b, failed := json.MarshalIndent(r, "", "\t")
-		if failed == nil {
-			failed = os.WriteFile(figures, append(b, '\n'), 0o644) //nolint:gosec // like the page
-		}
-		err = errors.Join(err, failed)
-	}
-	return err
-}
+func (r *awsReport) page() string { return pageOf(r.markdown) }
 
 const awsIntroduction = `# Load on the deployed stack
 

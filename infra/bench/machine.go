@@ -17,8 +17,8 @@ type machine struct {
 	FsyncP50US int64  // of 4 KiB writes there
 	LoadBefore string // the load averages at the start, "" when unknown
 	// Others is the mean number of CPUs that other programs kept busy meanwhile.
-	Others         figure
-	Started, Ended time.Time
+	Others  figure
+	Started time.Time
 }
 
 // describeMachine knows the disk of a directory too.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,8 +48,8 @@ func runSuite(ctx context.Context, args []string, out, log io.Writer) int {
 	quick := flags.Bool("quick", false, "a smoke run: seconds instead of minutes, its figures mean little")
 	dir := flags.String("dir", "", "where data directories are made (`folder` on a real disk; default: the system's temporary folder)")
 	only := flags.String("only", "", "comma-separated `phases` to run: throughput, latency, retry, waiting, crash, isolation")
-	jsonFile := flags.String("json", "", "also write the figures as JSON to this `file`")
-	markdown := flags.String("markdown", "", "also write the report to this `file`")
+	markdown := flags.String("markdown", "", "also write the report to this `file`, unless something is lost or broken")
+	figures := flags.String("figures", "", "likewise what it is made of, as JSON")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -69,11 +70,12 @@ func runSuite(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintf(log, "bench: %v\n", err)
 		return 1
 	}
-	if err := r.publish(out, *markdown, *jsonFile); err != nil {
-		fmt.Fprintf(log, "bench: %v\n", err)
+	_, err = io.WriteString(out, r.page())
+	if len(r.Broken) > 0 {
 		return 1
 	}
-	if len(r.Broken) > 0 {
+	if err := errors.Join(err, keep(r.page(), *markdown, r, *figures)); err != nil {
+		fmt.Fprintf(log, "bench: %v\n", err)
 		return 1
 	}
 	return 0

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -26,33 +25,40 @@ type report struct {
 	Isolation *isolationRow
 	// Broken says what was lost or broken.
 	Broken []string
-	plan   plan
+	Plan   plan
 }
 
-func newReport(p plan) *report { return &report{Quick: p.Quick, plan: p} }
+func newReport(p plan) *report { return &report{Quick: p.Quick, Plan: p} }
 
-// publish prints the Markdown, and writes it and the JSON to files where named.
-func (r *report) publish(out io.Writer, markdown, jsonFile string) error {
-	r.Machine.Ended = time.Now().UTC().Truncate(time.Second)
-	var page bytes.Buffer
-	r.markdown(&page)
-	_, err := out.Write(page.Bytes())
-	if markdown != "" {
-		err = errors.Join(err, os.WriteFile(markdown, page.Bytes(), 0o644))
+// page is the report in Markdown.
+func (r *report) page() string { return pageOf(r.markdown) }
+
+type printer func(format string, args ...any)
+
+// pageOf gathers what a report prints line by line.
+func pageOf(markdown func(printer)) string {
+	var page strings.Builder
+	markdown(func(format string, args ...any) { fmt.Fprintf(&page, format+"\n", args...) })
+	return page.String()
+}
+
+// keep writes a page and the figures that it is made of, where files are named.
+func keep(page, pageFile string, figures any, figuresFile string) error {
+	var err error
+	if pageFile != "" {
+		err = os.WriteFile(pageFile, []byte(page), 0o644) //nolint:gosec // a page for everybody
 	}
-	if jsonFile != "" {
-		b, jerr := json.MarshalIndent(r, "", "  ")
-		if jerr == nil {
-			jerr = os.WriteFile(jsonFile, append(b, '\n'), 0o644)
+	if figuresFile != "" {
+		b, failed := json.MarshalIndent(figures, "", "\t")
+		if failed == nil {
+			failed = os.WriteFile(figuresFile, append(b, '\n'), 0o644) //nolint:gosec // like the page
 		}
-		err = errors.Join(err, jerr)
+		err = errors.Join(err, failed)
 	}
 	return err
 }
 
-// markdown writes the report for people.
-func (r *report) markdown(w io.Writer) {
-	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+func (r *report) markdown(p printer) {
 	m := r.Machine
 	p("# Benchmark of %s\n", m.Started.Format("2006-01-02 15:04 UTC"))
 	if r.Quick {
@@ -61,7 +67,7 @@ func (r *report) markdown(w io.Writer) {
 	p("%d CPUs, shared by client, server and receiver; %s, %s; other programs kept %s of them busy (load before: %s). Data on %s, where 4 KiB and an fsync take %d µs. "+
 		"Messages of %d bytes, %d clients, single runs of %s after %s of warm-up, %d rounds (medians).\n",
 		m.CPUs, m.Go, m.OS, m.Others, orDash(m.LoadBefore), orDash(m.FileSystem), m.FsyncP50US,
-		messageLen, r.plan.Clients, r.plan.Window, r.plan.Warm, r.plan.Rounds)
+		messageLen, r.Plan.Clients, r.Plan.Window, r.Plan.Warm, r.Plan.Rounds)
 	if m.FileSystem == "tmpfs" || m.FileSystem == "ramfs" {
 		p("**The data is in memory: nothing here is durable. Name a folder on a disk with --dir.**\n")
 	}
@@ -77,8 +83,6 @@ func (r *report) markdown(w io.Writer) {
 	r.markdownLatency(p)
 	r.markdownRest(p)
 }
-
-type printer func(format string, args ...any)
 
 func (r *report) markdownTargets(p printer) {
 	if len(r.Targets) == 0 {
@@ -161,7 +165,7 @@ func (r *report) markdownRest(p printer) {
 	}
 	if i := r.Isolation; i != nil {
 		p("## Isolation\n\n%d good subscriptions at %s messages/s over %d topics, alone and beside %d that hang and %d that refuse.\n",
-			i.Good, figure(i.Rate), r.plan.IsolationTopics, i.Hanging, i.Refusing)
+			i.Good, figure(i.Rate), r.Plan.IsolationTopics, i.Hanging, i.Refusing)
 		p("| | deliveries/s to the good | first delivery p50 / p99 / max ms | publish p99 ms |\n|---|---:|---:|---:|")
 		for _, row := range []struct {
 			name string

@@ -20,7 +20,7 @@ func TestAQuickRunMeasuresEveryTargetAndLeavesNothingBehind(t *testing.T) {
 	jsonFile, page := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.md")
 	began := time.Now()
 	code := dispatch(context.Background(), []string{
-		"--quick", "--server", self(t), "--dir", base, "--json", jsonFile, "--markdown", page,
+		"--quick", "--server", self(t), "--dir", base, "--figures", jsonFile, "--markdown", page,
 	}, nil, &out, &log)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s\n%s", code, out.String(), log.String())

@@ -136,15 +136,13 @@ func start(ctx context.Context, f *figures.Function, path string, env []string, 
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// build makes the binaries with the flags of infra/local/stripped.sh.
+// build makes the binaries as a deployment does.
 func build(into string) error {
-	args := []string{"build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s", "-o", into, "./infra/coldstart/hello"}
+	args := []string{"-c", `. infra/local/stripped.sh; stripped go build "$@"`, "build", "-o", into, "./infra/coldstart/hello"}
 	for _, s := range subjects {
 		args = append(args, "./functions/"+s.name)
 	}
-	c := exec.Command("go", args...)
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
+	if out, err := exec.Command("bash", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
 	return nil

@@ -64,8 +64,7 @@ func TestAContainersColdStartIsHardlyLongerThanThatOfAFunctionThatDoesNothing(t 
 func (l *local) hello() {
 	l.t.Helper()
 	folder := l.t.TempDir()
-	c := exec.CommandContext(l.t.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s", "-o", filepath.Join(folder, "bootstrap"), "../coldstart/hello")
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	c := exec.CommandContext(l.t.Context(), "bash", "-c", `. ../local/stripped.sh; stripped go build -o "$0" ../coldstart/hello`, filepath.Join(folder, "bootstrap"))
 	if out, err := c.CombinedOutput(); err != nil {
 		l.t.Fatalf("%v: %s", err, out)
 	}
