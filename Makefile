@@ -12,7 +12,7 @@ LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart coldstart-containers local-aws local-aws-down integration test-stacks sam-local deploy clean
+.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart coldstart-containers local-aws local-aws-down integration test-stacks soak sam-local deploy clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -106,7 +106,7 @@ bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performa
 # STACK is ministack, or localemu, which needs Python 3.12; make deploy's is another.
 export LOCAL_AWS_PORT ?= 4566
 local-aws: ## emulated AWS (STACK=ministack or localemu) on loopback with the stack deployed by sam; prints what to export
-	@GO='$(GO)' PYTHON='$(PYTHON)' EMULATOR='$(STACK)' infra/local/sam.sh up "$$LOCAL_AWS_PORT"
+	@GO='$(GO)' PYTHON='$(PYTHON)' EMULATOR="$$STACK" infra/local/sam.sh up "$$LOCAL_AWS_PORT"
 
 local-aws-down: ## stop it with everything it started
 	@infra/local/sam.sh down "$$LOCAL_AWS_PORT"
@@ -117,8 +117,11 @@ integration: ## deploy to emulated AWS, test the stack from outside, stop it (4 
 	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/integration.sh "$$TEST_AWS_PORT"
 
 export STACKS_PORT ?= 4570
-test-stacks: ## the suite on LocalEmu, the second emulator, and the functions in containers (10 minutes)
-	@PYTHON='$(PYTHON)' GO='$(GO)' infra/local/test-stacks.sh "$$STACKS_PORT"
+test-stacks: ## the suite on LocalEmu, the second emulator, and the functions in containers (6 minutes)
+	@PYTHON='$(PYTHON)' GO='$(GO)' MAKE='$(MAKE)' infra/local/test-stacks.sh "$$STACKS_PORT"
+
+soak: ## integration and test-stacks five times in a row, to the first failure (50 minutes)
+	@for n in 1 2 3 4 5; do echo "== $$n of 5"; $(MAKE) -s integration test-stacks || exit 1; done
 
 sam-local: ## the functions in containers under sam local, beside a stack on emulated AWS (3 minutes)
 	@PYTHON='$(PYTHON)' GO='$(GO)' infra/samlocal/run "$$STACKS_PORT"

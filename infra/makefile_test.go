@@ -14,6 +14,7 @@ func TestMakeHandsOnWhatItIsGivenAsItIs(t *testing.T) {
 		{"deploy", `STACK=a"b`, `make deploy: STACK=a"b is no stack name`},
 		{"deploy", "STACK=a;echo b", "make deploy: STACK=a;echo b is no stack name"},
 		{"local-aws", "LOCAL_AWS_PORT=4'5", "4'5 is no port"},
+		{"local-aws", "STACK=a'b", "no emulator is called a'b"},
 		{"local-aws-down", "LOCAL_AWS_PORT=99999", "99999 is no port"},
 		{"coldstart", "LOCAL_AWS_PORT=1;echo b", "1;echo b is no port"},
 		{"integration", `TEST_AWS_PORT=4"5`, `4"5 is no port`},

@@ -80,6 +80,35 @@ func TestARunbookSaysItsAlarmsBoundAndHowLongItIsPassed(t *testing.T) {
 	}
 }
 
+var (
+	command     = regexp.MustCompile("`[^`]+`")
+	placeholder = regexp.MustCompile(`(^|[ :])([A-Z][A-Z-]*[A-Z])\b`)
+)
+
+func TestARunbookSaysWhatItsCapitalsStandFor(t *testing.T) {
+	page := text(t, "../docs/operations.md")
+	before, _, _ := strings.Cut(page, "\n## Runbooks\n")
+	_, bodies := sections(t, page, "Runbooks")
+	found := 0
+	for name, body := range bodies {
+		body = strings.Join(strings.Fields(body), " ")
+		for _, c := range command.FindAllString(body, -1) {
+			if !strings.Contains(c, " ") {
+				continue // a word, no command
+			}
+			for _, m := range placeholder.FindAllStringSubmatch(c, -1) {
+				found++
+				if word := m[2]; !strings.Contains(body, word+" being") && !regexp.MustCompile(`\b`+word+`\b`).MatchString(before) {
+					t.Errorf("%s: %s has %s, which nothing explains", name, c, word)
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d were found", found)
+	}
+}
+
 var series = regexp.MustCompile(`\bpostino_\w+`)
 
 // What the page alarms on at /metrics must be there.

@@ -20,11 +20,9 @@ cleanup() {
 # What an earlier run left in its logs and queues would be counted.
 infra/local/ministack.sh stop "$port"
 export QUEUE_DELAY_SECONDS=10 # schedules come within seconds
-environment=$(mktemp)
-step "the deployment" infra/local/sam.sh up "$port" >"$environment"
-# shellcheck source=/dev/null
-. "$environment"
-rm -f "$environment"
+step "the deployment" infra/local/sam.sh up "$port" >/dev/null
+environment=$(infra/local/sam.sh env "$port")
+eval "$environment"
 mkdir -p bin
 "$go" build -o bin/bench ./infra/bench
 step "the benchmark" watched ministack "$port" bin/bench aws --calls "$(infra/local/ministack.sh every-call "$port")" "$@"

@@ -45,3 +45,31 @@ func TestWhenTheEmulatorDiesItsTestsAreEndedAndNothingIsLeft(t *testing.T) {
 	}
 	gone(t, command)
 }
+
+func TestWhenTheEmulatorDiesADeploymentSaysSoAndLeavesNothing(t *testing.T) {
+	port := os.Getenv("LOCAL_AWS_TEST_PORT")
+	if port == "" {
+		t.Fatal("LOCAL_AWS_TEST_PORT is not set: run make integration")
+	}
+	run := "../../.cache/ministack-run/" + port
+	c := exec.Command("./sam.sh", "up", port) //nolint:gosec // of the tests' port
+	c.Env = append(os.Environ(), "EMULATOR=ministack")
+	var said bytes.Buffer
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	there(t, run+"/build.log")
+	if err := syscall.Kill(pid(t, run+"/pid"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err == nil || !strings.Contains(said.String(), "MiniStack has died on port "+port) {
+		t.Errorf("%v, and it says %q", err, said.String())
+	}
+	if _, err := os.Stat(run); err == nil {
+		t.Errorf("it leaves %s", run)
+	}
+	if out, err := exec.Command("./ministack.sh", "check", port).CombinedOutput(); err != nil { //nolint:gosec // the same
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -33,7 +33,7 @@ fail() { echo "$1" >&2; exit 1; }
 needs() {
   local instead="use one of your own (ENGINE=own make sam-local), see docs/local-stacks.md"
   [[ $(uname -s) == Linux ]] || fail "a container engine for the tests alone needs Linux: $instead"
-  [[ $EUID == 0 ]] || fail "a container engine for the tests alone needs root: $instead"
+  [[ $(id -u) == 0 ]] || fail "a container engine for the tests alone needs root: $instead"
   { command -v apt-get && command -v dpkg-deb; } >/dev/null ||
     fail "a container engine for the tests alone is made of Debian packages, and there is no apt-get here: $instead"
   ((${#socket} < 100)) || fail "$socket is too long a name for a socket: move the repository to a shorter path"

@@ -30,11 +30,9 @@ cleanup() {
 infra/local/ministack.sh stop "$port"
 # The tests' own queues, so that the functions' access to Postino's is seen.
 export DEAD_LETTER_QUEUE_ARNS='arn:aws:sqs:us-east-1:000000000000:it-*'
-environment=$(mktemp)
-step "the deployment" infra/local/sam.sh up "$port" >"$environment"
-# shellcheck source=/dev/null
-. "$environment"
-rm -f "$environment"
+step "the deployment" infra/local/sam.sh up "$port" >/dev/null
+environment=$(infra/local/sam.sh env "$port")
+eval "$environment"
 POSTINO_EVERY_CALL=$(infra/local/ministack.sh every-call "$port")
 export POSTINO_EVERY_CALL
 # What keeps the processors busy runs one after the other, beside the stack's own

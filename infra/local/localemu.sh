@@ -16,6 +16,8 @@
 set -euo pipefail
 
 VERSION=1.3.2
+# Whose inner parts infra/local/hostexec replaces too: LocalEmu takes any later ones.
+INNER=(moto-ext==5.1.54 rolo==0.8.9 Twisted==26.10.0 Werkzeug==3.1.9)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 command=${1:-}
 port=${2:-4566}
@@ -59,7 +61,7 @@ start() {
   vacant
   local python
   python=$(python)
-  PYTHON=$python "$root/infra/local/venv.sh" "$venv" "$VERSION" "LocalEmu $VERSION (about 100 s, 600 MB)" "localemu[runtime]==$VERSION"
+  PYTHON=$python "$root/infra/local/venv.sh" "$venv" "$VERSION" "LocalEmu $VERSION (about 100 s, 600 MB)" "localemu[runtime]==$VERSION" "${INNER[@]}"
   begin PYTHONPATH="$root/infra/local/hostexec" LAMBDA_RUNTIME_EXECUTOR=host \
     GATEWAY_LISTEN="127.0.0.1:$port" OVERRIDE_IN_DOCKER=0 FILESYSTEM_ROOT="$run/fs" DISABLE_EVENTS=1 IAM_ENFORCEMENT=1 ROOT_ACCESS_KEYS=test \
     IN_MEMORY_CLIENT=1 SQS_DISABLE_CLOUDWATCH_METRICS=1 LAMBDA_RETRY_BASE_DELAY=1 LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.02 \

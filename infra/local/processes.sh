@@ -42,25 +42,32 @@ started() {
   fi
 }
 
-# vacant fails where somebody else has the port.
+taken() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+
+# vacant fails where somebody else has the port. Of the other emulator it removes
+# what one that has died has left.
 vacant() {
   local other=localemu
   [[ $name != localemu ]] || other=ministack
-  if [[ -d $root/.cache/$other-run/$port ]] && "$root/infra/local/$other.sh" alive "$port" 2>/dev/null; then
-    echo "the other emulator, $other, runs on port $port: end it with make local-aws-down LOCAL_AWS_PORT=$port, or choose another port" >&2
-    exit 1
+  if [[ -d $root/.cache/$other-run/$port ]]; then
+    if taken; then
+      echo "the other emulator, $other, runs on port $port: end it with make local-aws-down LOCAL_AWS_PORT=$port, or choose another port" >&2
+      exit 1
+    fi
+    "$root/infra/local/$other.sh" stop "$port"
   fi
-  if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+  if taken; then
     echo "port $port is taken by something that this script did not start: end that, or choose another port (with make: LOCAL_AWS_PORT, TEST_AWS_PORT, BENCH_AWS_PORT or STACKS_PORT)" >&2
     exit 1
   fi
 }
 
-# alone_with_port waits for another start on this port to end, where the system can.
+# alone_with_port waits for another start on this port to end, of either emulator,
+# where the system can.
 alone_with_port() {
   command -v flock >/dev/null || return 0
   mkdir -p "$root/.cache"
-  exec 9>"$root/.cache/$name-$port.lock"
+  exec 9>"$root/.cache/$port.lock"
   flock 9
 }
 

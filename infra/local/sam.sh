@@ -10,7 +10,7 @@
 #   infra/local/sam.sh lint        check the templates with sam validate and cfn-lint
 #
 # PORT is 4566 unless given. EMULATOR is ministack or localemu: unless set, the one
-# that runs on PORT, or ministack.
+# that was started on PORT, or ministack.
 set -euo pipefail
 
 VERSION=1.170.0
@@ -22,7 +22,8 @@ port=${2:-4566}
 is_port "$port"
 emulator=${EMULATOR:-}
 if [[ -z $emulator ]]; then
-  "$root/infra/local/localemu.sh" alive "$port" 2>/dev/null && emulator=localemu || emulator=ministack
+  # Also where it hangs or has died, so that down ends what is left of it.
+  [[ -d $root/.cache/localemu-run/$port ]] && emulator=localemu || emulator=ministack
 fi
 run=$root/.cache/$emulator-run/$port
 url=http://127.0.0.1:$port

@@ -14,18 +14,25 @@ import (
 	"testing"
 )
 
-// run runs a script of this folder with commands of the test's own in front of
-// PATH, each a line of shell, and gives what it says.
-func run(t *testing.T, commands map[string]string, variables []string, script string, arguments ...string) (said string, code int) {
+// stubs is a folder of commands, each a line of shell.
+func stubs(t *testing.T, commands map[string]string) (folder string) {
 	t.Helper()
-	folder := t.TempDir()
+	folder = t.TempDir()
 	for name, line := range commands {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+line+"\n"), 0o700); err != nil { //nolint:gosec // it is to be run
 			t.Fatal(err)
 		}
 	}
+	return folder
+}
+
+// run runs a script of this folder with commands of the test's own in front of
+// PATH, each a line of shell, and gives what it says.
+func run(t *testing.T, commands map[string]string, variables []string, script string, arguments ...string) (said string, code int) {
+	t.Helper()
+	folder := stubs(t, commands)
 	c := exec.Command("./"+script, arguments...) //nolint:gosec // the test's own words
-	c.Env = append(os.Environ(), append(variables, "PATH="+folder+":"+os.Getenv("PATH"))...)
+	c.Env = append(append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH")), variables...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Run(); err != nil && c.ProcessState == nil {
@@ -38,6 +45,22 @@ func run(t *testing.T, commands map[string]string, variables []string, script st
 }
 
 const no = "exit 1"
+
+// only is a PATH with nothing but commands and some of this machine's programs.
+func only(t *testing.T, commands map[string]string, programs ...string) string {
+	t.Helper()
+	folder := stubs(t, commands)
+	for _, name := range programs {
+		at, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(at, filepath.Join(folder, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "PATH=" + folder
+}
 
 // tooOld is a Python that says no when it is asked for its version.
 func tooOld(t *testing.T) string {
@@ -59,6 +82,7 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.Remove("../../.cache/" + port + ".lock") }) // nobody comes back to this port
 	noPython := map[string]string{"python3": no, "python3.12": no, "python3.13": no, "python3.14": no}
 	for name, c := range map[string]struct {
 		commands  map[string]string
@@ -87,6 +111,12 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 		"a Python that is too old":  {nil, []string{"PYTHON=" + tooOld(t)}, []string{"venv.sh", t.TempDir() + "/program", "1", "a program", "program"}, "is older than Python 3.10, which a program needs"},
 		"a container engine off Linux": {map[string]string{"uname": "echo Darwin"}, nil, []string{"engine.sh", "needs"},
 			"a container engine for the tests alone needs Linux"},
+		"a container engine without root": {map[string]string{"id": "echo 1000", "uname": "echo Linux"}, nil, []string{"engine.sh", "needs"},
+			"a container engine for the tests alone needs root"},
+		"a container engine off Debian": {nil, []string{only(t, map[string]string{"uname": "echo Linux", "id": "echo 0"}, "bash", "env", "dirname", "mkdir")}, []string{"engine.sh", "needs"},
+			"there is no apt-get here"},
+		"no container engine of one's own": {map[string]string{"docker": "echo it does not run >&2; exit 1"}, []string{"ENGINE=own"}, []string{"../samlocal/run", port},
+			"no container engine answers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, code := run(t, c.commands, c.variables, c.script[0], c.script[1:]...)

@@ -2,7 +2,7 @@
 # Sourced by scripts that run sam build, whose Go builder takes its flags from the
 # environment alone. The functions are built without symbols, debugging data and
 # paths of this machine, and without the RPC mode that only Lambda's retired go1.x
-# runtime used: a third of the size goes, and with it time at each cold start.
+# runtime used: half of the size goes, and with it time at each cold start.
 
 # stripped COMMAND... runs a build with those flags, after one's own.
 stripped() {

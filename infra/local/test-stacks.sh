@@ -22,13 +22,13 @@ missing() {
   [[ ${CI:-} != true ]] || exit 1
 }
 
-# suite is what the integration test is on MiniStack, but for the comparison of
-# permissions with calls, which that one makes.
+# suite is the integration test as on MiniStack. What else make integration runs, the
+# adapters' own suites and make deploy's among it, runs there alone.
 suite() {
   local environment
   cleanup
-  export EMULATOR=localemu DEAD_LETTER_QUEUE_ARNS='arn:aws:sqs:us-east-1:000000000000:it-*'
-  environment=$(infra/local/sam.sh up "$port")
+  export DEAD_LETTER_QUEUE_ARNS='arn:aws:sqs:us-east-1:000000000000:it-*'
+  environment=$("${MAKE:-make}" -s local-aws STACK=localemu LOCAL_AWS_PORT="$port")
   infra/local/hostexec/test
   eval "$environment"
   POSTINO_EVERY_CALL=$(infra/local/localemu.sh every-call "$port")
@@ -38,9 +38,17 @@ suite() {
   watched localemu "$port" "$go" test -count=1 -timeout 20m -parallel 8 -tags integration ./infra/integration/
 }
 
+# hung ends a LocalEmu that does not answer any more.
+hung() {
+  kill -STOP "$(<".cache/localemu-run/$port/pid")"
+  "${MAKE:-make}" -s local-aws-down LOCAL_AWS_PORT="$port"
+  infra/local/localemu.sh check "$port"
+  [[ ! -d .cache/localemu-run/$port ]]
+}
+
 if infra/local/localemu.sh python >/dev/null; then
   step "the integration test on LocalEmu" suite
-  cleanup
+  step "the end of a LocalEmu that hangs" hung
 else
   missing "The integration test on LocalEmu"
 fi

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,21 +66,80 @@ func TestAnInstallThatWasKilledIsMadeAnew(t *testing.T) {
 	gone(t, pip)
 }
 
-// pid waits for the file that a process's number is in.
-func pid(t *testing.T, file string) int {
+// What a killed install has written down may be somebody else's number by now.
+func TestAnInstallWaitsForNobodyElsesProcessAndEndsNone(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "program")
+	foreign := exec.Command("sleep", "1000")
+	foreign.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := foreign.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer foreign.Wait()         //nolint:errcheck // it is killed
+	defer foreign.Process.Kill() //nolint:errcheck // as above
+	if err := os.WriteFile(folder+".installing", []byte(strconv.Itoa(foreign.Process.Pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, code := install(t, folder, "exit 0"); code != 0 {
+		t.Errorf("it exits %d and says %q", code, said)
+	}
+	if err := foreign.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the other process: %v", err)
+	}
+}
+
+func TestOfTwoInstallsTheSecondWaitsAndFindsItDone(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "program")
+	began, goOn := filepath.Join(t.TempDir(), "began"), filepath.Join(t.TempDir(), "go-on")
+	first := exec.Command("./venv.sh", folder, "1.0", "a program", "program==1.0")
+	first.Env = append(os.Environ(), "PYTHON="+stub(t, "echo $$ >"+began+".new; mv "+began+".new "+began+"; until [ -e "+goOn+" ]; do sleep 0.05; done"))
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid(t, began)
+	second := exec.Command("./venv.sh", folder, "1.0", "a program", "program==1.0")
+	second.Env = append(os.Environ(), "PYTHON="+stub(t, "exit 1"))
+	said, err := second.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if want := "waiting for another install into " + folder + "\n"; err != nil || line != want {
+		t.Errorf("the second says %q (%v), want %q", line, err, want)
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := second.Wait(); err != nil {
+		t.Errorf("the second installs what is there: %v", err)
+	}
+}
+
+// there waits for a file and gives what is in it.
+func there(t *testing.T, file string) string {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		b, err := os.ReadFile(file)
-		if err == nil {
-			n, err := strconv.Atoi(strings.TrimSpace(string(b)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
+		if b, err := os.ReadFile(file); err == nil {
+			return string(b)
 		}
 	}
 	t.Fatalf("%s is not there", file)
-	return 0
+	return ""
+}
+
+// pid waits for the file that a process's number is in.
+func pid(t *testing.T, file string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(there(t, file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // gone gives a process a moment to be gone.

@@ -75,7 +75,8 @@ class FunctionProcessTest(unittest.TestCase):
         self.assertFalse(failed)
         self.assertEqual(first["pid"], second["pid"])
         self.assertTrue(10 < first["left"] <= 20, first)
-        self.assertEqual(process.log_from(0), "got answer\ngot answer\n")
+        self.assertEqual(process.log_from(0), b"got answer\ngot answer\n")
+        self.assertEqual(process.log_from(len("got answer\n")), b"got answer\n")
 
     def test_an_error_is_the_functions_own(self):
         process = self.start()
@@ -114,7 +115,7 @@ class FunctionProcessTest(unittest.TestCase):
         answers = []
         worker = threading.Thread(target=lambda: answers.append(self.invoke(busy, "wait", **{"for": 0.5})))
         worker.start()
-        while "got wait" not in busy.log_from(0):
+        while b"got wait" not in busy.log_from(0):
             time.sleep(0.01)
         busy.close()
         idle.close()
@@ -128,7 +129,3 @@ class FunctionProcessTest(unittest.TestCase):
         process.wait_until_ready()
         process._api.close()  # as when the emulator is killed
         self.assert_ends(process)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,7 @@ from localemu.services.cloudwatch.alarm_scheduler import AlarmScheduler
 SECONDS = 10
 
 
-def repair() -> None:
+def apply() -> None:
     schedule = AlarmScheduler.schedule_metric_alarm
 
     def schedule_soon(self, alarm_arn):

@@ -10,7 +10,7 @@ from localemu.services.lambda_.invocation.event_manager import LOG, Poller
 from hostexec.queues import something_in, wake
 
 
-def repair() -> None:
+def apply() -> None:
     stop = Poller.stop
 
     def stop_at_once(self):

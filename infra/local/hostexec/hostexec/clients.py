@@ -13,7 +13,7 @@ from localemu.services.lambda_.event_source_mapping.pollers.sqs_poller import Sq
 from localemu.services.lambda_.invocation import lambda_models
 
 
-def repair() -> None:
+def apply() -> None:
     def with_own_name(self, *, region_name=None, **_):
         return self(region_name=region_name)
 

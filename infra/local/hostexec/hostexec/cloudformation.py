@@ -28,7 +28,7 @@ from localemu.services.lambda_.resource_providers.aws_lambda_function import Lam
 LOG = logging.getLogger(__name__)
 
 
-def repair() -> None:
+def apply() -> None:
     for name in ("visit_node_intrinsic_function_fn_get_att", "visit_node_intrinsic_function_ref"):
         setattr(ChangeSetModelTransform, name, tolerant(getattr(ChangeSetModelTransform, name)))
     ResourceProviderExecutor.deploy_loop = functools.partialmethod(ResourceProviderExecutor.deploy_loop, sleep_time=0.1)

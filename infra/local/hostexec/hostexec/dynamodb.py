@@ -20,7 +20,7 @@ from moto.dynamodb.responses import DynamoHandler
 one_at_a_time = threading.RLock()
 
 
-def repair() -> None:
+def apply() -> None:
     call_action = DynamoHandler.call_action
     transact = models.DynamoDBBackend.transact_write_items
 

@@ -22,7 +22,7 @@ from hostexec.queues import something_in
 DEFAULT_CONCURRENCY = 50
 
 
-def repair() -> None:
+def apply() -> None:
     begin, poll_one = EsmWorker.__init__, SqsPoller.poll_events
 
     def begin_with_places(self, esm_config, poller, *args, **kwargs):

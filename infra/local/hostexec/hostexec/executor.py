@@ -43,13 +43,14 @@ class HostExecutor(RuntimeExecutor):
                     "Lambda-Runtime-Trace-Id": payload["trace-id"],
                 },
             )
-        begin, self._logged = self._logged, process.log_size()
+        written = process.log_from(self._logged)
+        self._logged += len(written)
         # Lambda's own lines, without which LocalEmu takes a silent function for a fault.
-        logs = f"START RequestId: {request_id}\n{process.log_from(begin)}END RequestId: {request_id}\n"
+        logs = f"START RequestId: {request_id}\n{written.decode(errors='replace')}END RequestId: {request_id}\n"
         return InvocationResult(request_id, body, is_error=failed, logs=logs)
 
     def get_logs(self) -> str:
-        return self._process.log_from(0) if self._process else ""
+        return self._process.log_from(0).decode(errors="replace") if self._process else ""
 
     def get_address(self) -> str:
         return "127.0.0.1"

@@ -9,7 +9,7 @@ from localemu.services.logs import provider
 TOKENS = re.compile(r'\s*(\(|\)|&&|\|\||!=|=|\$\.[\w.]+|"[^"]*"|-?[\d.]+|true|false|null)')
 
 
-def repair() -> None:
+def apply() -> None:
     simple = provider.get_pattern_matcher
 
     def matcher(pattern: str):

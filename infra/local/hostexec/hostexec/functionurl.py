@@ -13,7 +13,7 @@ from rolo.request import get_raw_path, restore_payload
 PREFIX = "/_aws/lambda-url/"
 
 
-def repair() -> None:
+def apply() -> None:
     ROUTER.add(PREFIX + "<function>/", endpoint=forward, defaults={"path": ""})
     ROUTER.add(PREFIX + "<function>/<path:path>", endpoint=forward)
 

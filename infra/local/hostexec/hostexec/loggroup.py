@@ -4,7 +4,7 @@ and does not use."""
 from localemu.services.lambda_.invocation.execution_environment import ExecutionEnvironment
 
 
-def repair() -> None:
+def apply() -> None:
     default = ExecutionEnvironment.get_log_group_name
 
     def get_log_group_name(self):

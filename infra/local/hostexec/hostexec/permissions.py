@@ -27,7 +27,7 @@ every_call = open(os.environ.get("POSTINO_EVERY_CALL", os.devnull), "a", bufferi
 ACTIONS = {"ConditionCheck": "ConditionCheckItem", "Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "Get": "GetItem"}
 
 
-def repair() -> None:
+def apply() -> None:
     enforce, map_action, conditions = IAMEnforcementHandler.__call__, service_action_map.map_action, enforcer._build_conditions
 
     def enforce_request(self, chain, context, response):

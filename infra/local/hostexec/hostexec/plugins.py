@@ -17,11 +17,11 @@ class HostExecutorPlugin(RuntimeExecutorPlugin):
         return HostExecutor
 
 
-# Each says what of LocalEmu's it mends.
-MENDS = ("alarms", "asyncinvoke", "clients", "cloudformation", "dynamodb", "eventsource", "filterpattern", "functionurl", "loggroup", "permissions", "sqsbodies", "trail")
+# Each says what of LocalEmu's it changes, and why.
+PATCHES = ("alarms", "asyncinvoke", "clients", "cloudformation", "dynamodb", "eventsource", "filterpattern", "functionurl", "loggroup", "permissions", "sqsbodies", "trail")
 
 
 @hooks.on_infra_start()
-def repair():
-    for name in MENDS:
-        importlib.import_module(f"hostexec.{name}").repair()
+def apply():
+    for name in PATCHES:
+        importlib.import_module(f"hostexec.{name}").apply()

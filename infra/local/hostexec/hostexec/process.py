@@ -98,12 +98,9 @@ class FunctionProcess:
         if not busy:
             self._process.kill()
 
-    def log_size(self) -> int:
-        return os.fstat(self._log.fileno()).st_size
-
-    def log_from(self, offset: int) -> str:
-        """What the process has written since its log had offset bytes."""
-        return os.pread(self._log.fileno(), 1 << 20, offset).decode(errors="replace")
+    def log_from(self, offset: int) -> bytes:
+        """What the process has written since its log had offset bytes, 1 MiB at most."""
+        return os.pread(self._log.fileno(), 1 << 20, offset)
 
     def _ready(self) -> None:
         if not self._started.done():

@@ -9,7 +9,7 @@ import json
 from localemu.services.lambda_.event_source_mapping.pollers import sqs_poller
 
 
-def repair() -> None:
+def apply() -> None:
     sqs_poller.json = LeaveBodies
 
 

@@ -7,6 +7,6 @@ call and in a thread of its own: after a while it does little else.
 from localemu.services.cloudtrail import recording_hook
 
 
-def repair() -> None:
+def apply() -> None:
     recording_hook.unregister_recording_hook()  # where it is there already
     recording_hook.register_recording_hook = lambda: None

@@ -1,4 +1,4 @@
-"""What of the mends can be seen without an emulator."""
+"""What of the patches can be seen without an emulator."""
 
 import threading
 import time
@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from hostexec.permissions import leading_keys, table
 from hostexec.queues import something_in, wake
 from localemu.services.sqs.queue import InterruptiblePriorityQueue
+
 
 class PermissionsTest(unittest.TestCase):
     def test_a_request_names_its_table_or_index(self):
@@ -59,7 +60,3 @@ class QueuesTest(unittest.TestCase):
         wake(self.queue)
         waiter.join(5)
         self.assertEqual(answers, [False])
-
-
-if __name__ == "__main__":
-    unittest.main()
