@@ -92,6 +92,8 @@ func TestPublishWithoutAPermissionRefusesAndNamesIt(t *testing.T) {
 	restore := s.deny("Publish", "sqs:SendMessage")
 	if out, err := s.sns.Publish(t.Context(), &sns.PublishInput{TopicArn: &topic, Message: aws.String("denied")}); err == nil {
 		t.Errorf("accepted as %s, and stored nowhere", *out.MessageId)
+	} else {
+		t.Log(err) // what the log is searched for in vain, if it does not come from the function
 	}
 	s.blames("publish", since, "sqs:SendMessage")
 	restore()

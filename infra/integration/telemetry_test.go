@@ -85,17 +85,17 @@ func (s *stack) publishTraced(topic, parent string) {
 func (s *stack) logged(function string, since time.Time, fits func(map[string]any) bool) map[string]any {
 	s.t.Helper()
 	group := "/postino/" + s.name + "/" + function
-	lines := 0
+	var lines []string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(300 * time.Millisecond) {
 		pages := cloudwatchlogs.NewFilterLogEventsPaginator(s.logs, &cloudwatchlogs.FilterLogEventsInput{LogGroupName: &group, StartTime: aws.Int64(since.UnixMilli())})
-		lines = 0
+		lines = nil
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(s.t.Context())
 			if err != nil {
 				s.t.Fatal(err)
 			}
 			for _, e := range page.Events {
-				lines++
+				lines = append(lines, *e.Message)
 				var l map[string]any
 				if json.Unmarshal([]byte(*e.Message), &l) == nil && fits(l) {
 					return l
@@ -103,6 +103,6 @@ func (s *stack) logged(function string, since time.Time, fits func(map[string]an
 			}
 		}
 	}
-	s.t.Fatalf("none of the %d lines in %s is the one", lines, group)
+	s.t.Fatalf("none of these lines in %s is the one: %q", group, lines)
 	return nil
 }

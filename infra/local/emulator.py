@@ -12,6 +12,7 @@ import contextvars
 import json
 import os
 
+import functionlogs
 import ministack.core.iam_actions as iam_actions
 import ministack.core.iam_evaluator as iam_evaluator
 import ministack.services.cloudformation.provisioners as provisioners
@@ -30,6 +31,8 @@ scheduler._SCHEDULE_TICK_INTERVAL = 0.5
 # and SDKs then send that request twice.
 Config.keep_alive_max_requests = 1 << 40
 Config.keep_alive_timeout = 120
+
+functionlogs.apply()
 
 # It knows no saved queries, which are there for people alone: a stack may have them.
 provisioners._RESOURCE_HANDLERS["AWS::Logs::QueryDefinition"] = {

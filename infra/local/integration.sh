@@ -35,6 +35,7 @@ environment=$(infra/local/sam.sh env "$port")
 eval "$environment"
 POSTINO_EVERY_CALL=$(infra/local/ministack.sh every-call "$port")
 export POSTINO_EVERY_CALL
+(cd infra/local && PYTHONDONTWRITEBYTECODE=1 ../../.cache/ministack/bin/python -m unittest -q test_functionlogs)
 # What keeps the processors busy runs one after the other, beside the stack's own
 # tests, which mostly wait.
 busy() {
