@@ -2,9 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -126,12 +126,9 @@ func (c callRecord) since(from int64, functions map[string]string) (map[string]m
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, from, 1<<40))
-	if err != nil {
-		return nil, err
-	}
 	calls := map[string]map[string]int{}
-	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
+	lines := bufio.NewScanner(io.NewSectionReader(f, from, math.MaxInt64-from))
+	for lines.Scan() {
 		name, action, _ := strings.Cut(lines.Text(), " ")
 		function, ours := functions[name]
 		if !ours {
@@ -142,5 +139,5 @@ func (c callRecord) since(from int64, functions map[string]string) (map[string]m
 		}
 		calls[function][action]++
 	}
-	return calls, nil
+	return calls, lines.Err()
 }

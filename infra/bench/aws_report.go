@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -147,7 +149,7 @@ func (r *awsReport) calls(p printer) {
 			}
 		}
 	}
-	for _, action := range []string{"sqs:GetQueueUrl", "kms:Decrypt", "dynamodb:Query"} {
+	for _, action := range slices.Sorted(maps.Keys(started)) {
 		other = append(other, fmt.Sprintf("%s %d", action, sum[action]))
 	}
 	p("\nOnce a process or a change of a topic, in all scenarios together: %s.\n", strings.Join(other, ", "))

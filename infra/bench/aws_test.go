@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"math"
 	"os"
@@ -69,6 +70,10 @@ func TestOnlyTheStacksOwnCallsBehindTheOffsetAreCounted(t *testing.T) {
 	}
 	if d := cmp.Diff(map[string]map[string]int{"deliver": {"dynamodb:PutItem": 2}, "publish": {"sqs:SendMessageBatch": 1}}, got); d != "" {
 		t.Error(d)
+	}
+	write(strings.Repeat("a", bufio.MaxScanTokenSize))
+	if got, err := c.since(from, nil); err == nil {
+		t.Errorf("a record that cannot be read to its end counts for %v", got)
 	}
 }
 
