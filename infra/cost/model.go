@@ -1,5 +1,7 @@
 package main
 
+import "time"
+
 // The model of what no transport sees. Its figures are assumptions, stated on the
 // page; the counts are not.
 const (
@@ -9,14 +11,14 @@ const (
 	otherMB   = 256
 	// overhead is what an invocation takes besides calls and pushes, and a
 	// publish with its RSA signature at this memory's share of a processor.
-	overhead        = 0.003
-	publishOverhead = 0.015
+	overhead        = 3 * time.Millisecond
+	publishOverhead = 15 * time.Millisecond
 	// callTime is a call of DynamoDB, SQS or Scheduler from within the region.
-	callTime = 0.006
+	callTime = 6 * time.Millisecond
 	// answerTime is what an endpoint that works takes to answer, hangTime what one
 	// that hangs takes from a push: the request timeout.
-	answerTime = 0.1
-	hangTime   = 15.0
+	answerTime = 100 * time.Millisecond
+	hangTime   = 15 * time.Second
 	// lambdaLines are the bytes of Lambda's own log lines for an invocation (START,
 	// END, REPORT), handshake those that a new TLS connection sends, answer those
 	// of a publish's answer with its headers: about. No row has them.
@@ -33,8 +35,8 @@ type Counted struct {
 	// Title is the page's row, Per what one of N is: a delivery, an attempt.
 	Title string `json:"title"`
 	Per   string `json:"per"`
-	// Fill is how many jobs came in a batch, 0 where there is none.
-	Fill int `json:"fill,omitempty"`
+	// Fill is how many jobs came in a batch.
+	Fill int `json:"fill"`
 	// Usage is that of one.
 	Usage Usage `json:"usage"`
 	// Calls are the SDK's calls for one, as counted on the wire.

@@ -36,8 +36,8 @@ of x86_64 costs a quarter more. AWS's pages: %s.
 Modelled, because no call of the functions shows it: an event source mapping's
 receive and delete for each batch, what Scheduler sends by a schedule (a request
 each), and the time of an invocation: %d MB for Deliver, %d MB for the
-others, %.0f ms of its own (Publish, which signs, %.0f), %.0f ms for each call of
-AWS in a row, %.0f ms for an endpoint that answers and %.0f s for one that hangs.
+others, %d ms of its own (Publish, which signs, %d), %d ms for each call of
+AWS in a row, %d ms for an endpoint that answers and %.0f s for one that hangs.
 Jobs of a batch run side by side. Queue requests are counted with the fair-queue
 surcharge wherever messages carry a group.
 
@@ -52,7 +52,8 @@ comes from its schedule a minute or two early and is put back once for the rest.
 
 | | a million | batch | Lambda | SQS | DynamoDB | Scheduler | sum | log | egress | all |
 |---|---|---|---|---|---|---|---|---|---|---|
-`, p.Region, p.Date, p.Source, p.links(), deliverMB, otherMB, overhead*1000, publishOverhead*1000, callTime*1000, answerTime*1000, hangTime, topicLetters)
+`, p.Region, p.Date, p.Source, p.links(), deliverMB, otherMB,
+		overhead.Milliseconds(), publishOverhead.Milliseconds(), callTime.Milliseconds(), answerTime.Milliseconds(), hangTime.Seconds(), topicLetters)
 	for _, c := range all {
 		b.WriteString(row(c, p))
 	}
