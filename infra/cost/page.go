@@ -31,7 +31,7 @@ takes them anew and fails where they have changed.
 
 Prices: %s, %s, %s.
 Lambda's are those of arm64, which the template takes unless told otherwise; the time
-of x86_64 costs a quarter more. AWS's pages: %s.
+of x86_64 costs %.0f %% more. AWS's pages: %s.
 
 Modelled, because no call of the functions shows it: an event source mapping's
 receive and delete for each batch, what Scheduler sends by a schedule (a request
@@ -52,7 +52,7 @@ comes from its schedule a minute or two early and is put back once for the rest.
 
 | | a million | batch | Lambda | SQS | DynamoDB | Scheduler | sum | log | egress | all |
 |---|---|---|---|---|---|---|---|---|---|---|
-`, p.Region, p.Date, p.Source, p.links(), deliverMB, otherMB,
+`, p.Region, p.Date, p.Source, 100*(p.Other.X86GBSecond/p.Unit[GBSecond]-1), p.links(), deliverMB, otherMB,
 		overhead.Milliseconds(), publishOverhead.Milliseconds(), callTime.Milliseconds(), answerTime.Milliseconds(), hangTime.Seconds(), topicLetters)
 	for _, c := range all {
 		b.WriteString(row(c, p))
@@ -112,8 +112,9 @@ func idle(p Prices) string {
 		fmt.Fprintf(&b, "| %s | $%.2f |\n", m.What, m.Count*m.Price)
 		sum += m.Count * m.Price
 	}
-	fmt.Fprintf(&b, "| **sum** | **$%.2f** |\n\nThe key is rotated every year: each of the first two rotations adds $1.00 a month, from the third year on the sum is $%.2f.\n"+
-		"Stored items, queue messages at rest and point-in-time recovery come on top, by the gigabyte.\n", sum, sum+2)
+	fmt.Fprintf(&b, "| **sum** | **$%.2f** |\n\nThe key is rotated every year: each of the first %d rotations adds $%.2f a month, from then on the sum is $%.2f.\n"+
+		"Stored items, queue messages at rest and point-in-time recovery come on top, by the gigabyte.\n",
+		sum, p.KeyRotation.Count, p.KeyRotation.Price, sum+float64(p.KeyRotation.Count)*p.KeyRotation.Price)
 	return b.String()
 }
 

@@ -34,6 +34,9 @@ func TestEveryUnitHasAPrice(t *testing.T) {
 			t.Errorf("%s has no price", u)
 		}
 	}
+	if o := p.Other; o.X86GBSecond <= p.Unit[GBSecond] || o.KMSRequest <= 0 || o.LogGBMonth <= 0 || p.KeyRotation.Count <= 0 || p.KeyRotation.Price <= 0 {
+		t.Errorf("other prices are missing: %+v, %+v", o, p.KeyRotation)
+	}
 	if len(p.Unit) != len(Units) {
 		t.Errorf("%d prices for %d units", len(p.Unit), len(Units))
 	}

@@ -21,8 +21,21 @@ type Prices struct {
 	} `json:"pages"`
 	// Unit is the price of one unit.
 	Unit map[Unit]float64 `json:"unit"`
+	// Other are prices of what no row has: Lambda's time on x86_64, a call of KMS, a
+	// gigabyte of logs kept for a month.
+	Other struct {
+		X86GBSecond float64 `json:"lambdaGBSecondX86"`
+		KMSRequest  float64 `json:"kmsRequest"`
+		LogGBMonth  float64 `json:"logGBMonth"`
+	} `json:"other"`
 	// Month holds what is billed by the month, each with what it is for.
 	Month []Monthly `json:"month"`
+	// KeyRotation is what a rotation of the KMS key adds to every later month, and
+	// how many of them do.
+	KeyRotation struct {
+		Count int     `json:"count"`
+		Price float64 `json:"price"`
+	} `json:"keyRotation"`
 	// Optional holds what is billed by the month where it is asked for, or where
 	// there is enough to do.
 	Optional []Monthly `json:"optional"`

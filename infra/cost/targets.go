@@ -51,8 +51,9 @@ The targets are for full batches. Caches are warm where nothing else is said.
 
 A hanging endpoint is billed for its whole timeout. The $6 are before logs and egress:
 all in it is $%.2f. Where each attempt comes by itself nobody shares the wait: $%.2f,
-all in $%.2f. About $50 were expected for that, which is what 15 s cost at 256 MB;
+all in $%.2f. About $%.0f were expected for that, which is what %.0f s cost at %d MB;
 Deliver has %d MB, because it waits most of the time.
-`, full("hang-late"), before("hang-alone"), full("hang-alone"), deliverMB)
+`, full("hang-late"), before("hang-alone"), full("hang-alone"),
+		million*p.Unit[GBSecond]*hangTime.Seconds()*otherMB/1024, hangTime.Seconds(), otherMB, deliverMB)
 	return b.String()
 }
