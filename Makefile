@@ -12,7 +12,7 @@ LINT_VERSION := v2.15.0
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws validators sdktest coldstart coldstart-containers local-aws local-aws-down integration test-stacks soak sam-local deploy clean
+.PHONY: help build run test unit race fuzz lint bench bench-quick bench-aws cost cost-counts validators sdktest coldstart coldstart-containers local-aws local-aws-down integration test-stacks soak sam-local deploy clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -102,6 +102,14 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 export BENCH_AWS_PORT ?= 4572
 bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (2 to 4 minutes, wants a quiet machine)
 	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md --figures infra/bench/aws.json
+
+cost: ## rewrite docs/cost.md from the counts and prices of infra/cost
+	$(GO) run ./infra/cost
+
+export COST_PORT ?= 4573
+cost-counts: ## count anew, on emulated AWS of its own; rewrites infra/cost/counts.json and docs/cost.md (1 minute)
+	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/costcounts.sh "$$COST_PORT"
+	@$(MAKE) -s cost
 
 # STACK is ministack, or localemu, which needs Python 3.12; make deploy's is another.
 export LOCAL_AWS_PORT ?= 4566

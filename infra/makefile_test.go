@@ -20,6 +20,7 @@ func TestMakeHandsOnWhatItIsGivenAsItIs(t *testing.T) {
 		{"integration", `TEST_AWS_PORT=4"5`, `4"5 is no port`},
 		{"test", "TEST_AWS_PORT=99999", "99999 is no port"},
 		{"bench-aws", "BENCH_AWS_PORT=99999", "99999 is no port"},
+		{"cost-counts", "COST_PORT=99999", "99999 is no port"},
 		{"test-stacks", "STACKS_PORT=99999", "99999 is no port"},
 		{"sam-local", "STACKS_PORT=99999", "99999 is no port"},
 	} {

@@ -36,6 +36,6 @@ func TestTheCountsAreThoseOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range differences(kept, now) {
-		t.Errorf("%s: if that is meant, run with -update", d)
+		t.Errorf("%s: if that is meant, run make cost-counts", d)
 	}
 }

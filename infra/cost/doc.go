@@ -6,9 +6,9 @@
 // billable units (meter.go). They are kept in counts.json, which the same
 // scenarios check again in every integration run:
 //
-//	go test -tags integration ./infra/cost          check counts.json
-//	go test -tags integration ./infra/cost -update  write it
-//	go run ./infra/cost                             write docs/cost.md from it
+//	go test -tags integration ./infra/cost  check counts.json; make integration does
+//	make cost-counts                        write it and docs/cost.md
+//	make cost                               write docs/cost.md from it
 //
 // What no transport sees is modelled, in model.go and in the page's own words:
 // the receives and deletes of the event source mappings, and how long an

@@ -21,7 +21,7 @@ func page(all []Counted, p Prices) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# What it costs on AWS
 
-<!-- Written by go run ./infra/cost from infra/cost/counts.json and prices.json. -->
+<!-- Written by make cost from infra/cost/counts.json, which make cost-counts takes anew, and prices.json. -->
 
 Every figure is a count times a list price. The counts are those of the functions'
 own handlers on the AWS adapters, taken from the wire: calls, and what each is

@@ -17,7 +17,7 @@ func TestThePageIsWhatCountsAndPricesMakeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is out of date: run go run ./infra/cost", docs)
+		t.Errorf("%s is out of date: run make cost", docs)
 	}
 	if strings.Contains(want, "is missing") {
 		t.Error("the page wants a scenario that counts.json lacks")

@@ -57,7 +57,7 @@ vacant() {
     "$root/infra/local/$other.sh" stop "$port"
   fi
   if taken; then
-    echo "port $port is taken by something that this script did not start: end that, or choose another port (with make: LOCAL_AWS_PORT, TEST_AWS_PORT, BENCH_AWS_PORT or STACKS_PORT)" >&2
+    echo "port $port is taken by something that this script did not start: end that, or choose another port (with make: LOCAL_AWS_PORT, TEST_AWS_PORT, BENCH_AWS_PORT, COST_PORT or STACKS_PORT)" >&2
     exit 1
   fi
 }

@@ -101,6 +101,7 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 		"LocalEmu on no port":       {nil, nil, []string{"localemu.sh", "start", "-1"}, "-1 is no port"},
 		"tests on no port":          {nil, nil, []string{"integration.sh", "99999"}, "99999 is no port"},
 		"the benchmark on no port":  {nil, nil, []string{"benchaws.sh", "99999"}, "99999 is no port"},
+		"the counting on no port":   {nil, nil, []string{"costcounts.sh", "99999"}, "99999 is no port"},
 		"no port after tests' last": {nil, nil, []string{"integration.sh", "65535"}, "65536 is no port"},
 		"everything on no port":     {nil, nil, []string{"../test.sh", "99999", "lint"}, "99999 is no port"},
 		"no port after the last":    {nil, nil, []string{"test-stacks.sh", "65535"}, "65536 is no port"},
@@ -161,7 +162,7 @@ func TestTargetsDoNotTakeEachOthersPorts(t *testing.T) {
 			taken[port] = m[1]
 		}
 	}
-	if len(taken) != 7 {
+	if len(taken) != 8 {
 		t.Errorf("the ports are %v", taken)
 	}
 }
