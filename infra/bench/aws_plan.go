@@ -73,14 +73,15 @@ func failedOnce(scheduled bool) func(awsRow) []share {
 		failed := float64(r.Refused)
 		shares := []share{
 			{row: "first-10", times: float64(r.Deliveries)},
-			{row: "first-failed-scheduled", call: putItem, times: failed},
 			{row: "recovered", times: failed},
 			putBack(r),
 		}
-		if scheduled {
-			return append(shares, share{row: "first-failed-scheduled", call: createSchedule, times: failed})
+		if scheduled { // its send is among those that put back
+			return append(shares,
+				share{row: "first-failed-scheduled", call: putItem, times: failed},
+				share{row: "first-failed-scheduled", call: createSchedule, times: failed})
 		}
-		return append(shares, share{row: "retry", call: sendBatch, times: failed})
+		return append(shares, share{row: "first-failed", times: failed})
 	}
 }
 

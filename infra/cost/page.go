@@ -45,7 +45,8 @@ surcharge wherever messages carry a group.
 
 Message of 256 bytes with its envelope and signature, unless the row says more; a
 topic with a name of %d letters. A record holds the name twice: with a short one it
-begins below 1 KB, and the first retries write up to a quarter less.
+begins below 1 KB, and the first retries write up to a quarter less; with a long one
+a first attempt that fails for good writes up to a quarter more.
 *Batch* is how many jobs came in one invocation: under load batches are full, a
 lone message comes alone. The last row ends when the next attempt is due: the job
 comes from its schedule a minute or two early and is put back once for the rest.

@@ -21,6 +21,8 @@ var scenarios = []func(*testing.T) Counted{
 	first{fanout: 1, messages: 3, fill: 1, body: large, cold: true}.row("first-large", "First attempt that succeeds, fan-out 1, 256 KiB, each by itself"),
 	paged,
 	throttled,
+	failed(unavailable, "first-failed", "First attempt that fails, the next by the queue"),
+	failed(http.StatusNotFound, "first-dead", "First attempt that fails for good (404): dead letter"),
 	later{messages: 10, fill: 10, rounds: 3, retries: 50, status: unavailable, push: answerTime}.row("retry", "Retry that fails, the 1st to 3rd"),
 	later{messages: 10, fill: 10, before: 49, rounds: 1, retries: 60, status: unavailable, push: answerTime}.row("retry-late", "Retry that fails, the 50th"),
 	later{messages: 5, fill: 1, rounds: 2, retries: 50, status: unavailable, push: answerTime, cold: true}.row("retry-alone", "Retry that fails, by itself"),

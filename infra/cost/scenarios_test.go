@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -173,13 +172,7 @@ type later struct {
 
 func (l later) row(name, title string) func(*testing.T) Counted {
 	return func(t *testing.T) Counted {
-		w := newWorld(t)
-		w.subscribe(1, immediate(l.retries))
-		w.warm(1)
-		w.endpoint.status.Store(http.StatusServiceUnavailable)
-		for range l.messages {
-			w.publish(small)
-		}
+		w := failing(t, l.messages, immediate(l.retries), unavailable)
 		w.invoke(w.f.Deliver, w.c.Queues.Attempt, w.batch(w.c.Queues.Attempt, l.messages))
 		for range l.before {
 			w.invoke(w.f.Deliver, w.c.Queues.Retry, w.batch(w.c.Queues.Retry, l.messages))

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -22,13 +21,7 @@ const early = 90 * time.Second
 // due: the schedule, what Scheduler sends by it, and the put back for the rest.
 func scheduled(t *testing.T) Counted {
 	const n = 10
-	w := newWorld(t)
-	w.subscribe(1, `{"healthyRetryPolicy":{"minDelayTarget":1800,"maxDelayTarget":1800,"numRetries":2}}`)
-	w.warm(1)
-	w.endpoint.status.Store(http.StatusServiceUnavailable)
-	for range n {
-		w.publish(small)
-	}
+	w := failing(t, n, `{"healthyRetryPolicy":{"minDelayTarget":1800,"maxDelayTarget":1800,"numRetries":2}}`, unavailable)
 	c := w.begin(false)
 	c.deliver(w.c.Queues.Attempt, n, n, answerTime)
 	w.fire(c, n)
