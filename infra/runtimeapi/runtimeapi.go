@@ -22,7 +22,7 @@ import (
 // Answer is what a function made of an event.
 type Answer struct {
 	Body []byte
-	// ErrorType is set where the handler returned an error.
+	// ErrorType is set where the handler returned an error: its type, or "unreadable".
 	ErrorType string
 }
 
@@ -60,8 +60,9 @@ func (l *lockedLog) String() string {
 }
 
 // Start runs the bootstrap at path with the variables env, "NAME=value" each, and
-// those of this process. It waits until the function asks for its first event or
-// has ended.
+// those of this process. It waits until the function asks for its first event. The
+// error is that it cannot be run, that it ended before or that ctx did, with what the
+// function has printed; nothing is left running then.
 func Start(ctx context.Context, path string, env []string) (*Function, error) {
 	f := &Function{events: make(chan []byte), answers: make(chan Answer, 1), ready: make(chan struct{}), exited: make(chan struct{}), log: &lockedLog{}}
 	var err error
@@ -124,7 +125,9 @@ func (f *Function) handler() http.Handler {
 	return mux
 }
 
-// Invoke hands over an event and waits for the answer.
+// Invoke hands over an event and waits for the answer. What the handler returns as an
+// error is an answer too, with its ErrorType, and no err: that is for a function that
+// has ended, or for the end of ctx, with what the function has printed.
 func (f *Function) Invoke(ctx context.Context, event []byte) (Answer, error) {
 	select {
 	case f.events <- event:

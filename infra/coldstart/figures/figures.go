@@ -36,7 +36,8 @@ type Function struct {
 	Init, First []float64
 }
 
-// Read takes what Write has written.
+// Read takes what Write has written. Its errors are the file system's, and
+// encoding/json's for a file with something else in it.
 func Read(file string) (f Figures, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -45,7 +46,8 @@ func Read(file string) (f Figures, err error) {
 	return f, json.Unmarshal(b, &f)
 }
 
-// Write leaves f in a file.
+// Write leaves f in a file. Its errors are the file system's, and encoding/json's for
+// times that are no numbers.
 func (f Figures) Write(file string) error {
 	b, err := json.MarshalIndent(f, "", "\t")
 	if err != nil {
