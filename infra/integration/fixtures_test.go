@@ -4,19 +4,17 @@ package integration
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 
+	"postino/infra/functionurl"
 	"postino/shared/pipeline"
 	"postino/shared/push"
 )
@@ -129,35 +127,12 @@ func (s *stack) localized(raw []byte) []byte {
 	return bytes.ReplaceAll(raw, []byte(fixtureMessage), []byte(uuid.NewString()))
 }
 
-// signed signs a Function URL's POST anew: a signature is good for a quarter of an
-// hour, and for the stack's own key.
+// signed signs a Function URL's POST anew: for now, and with the stack's own key.
 func (s *stack) signed(raw []byte) []byte {
 	s.t.Helper()
-	var e events.LambdaFunctionURLRequest
-	if json.Unmarshal(raw, &e) != nil || e.RequestContext.HTTP.Method != http.MethodPost {
-		return raw
-	}
-	body := e.Body
-	if e.IsBase64Encoded {
-		b, err := base64.StdEncoding.DecodeString(body)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		body = string(b)
-	}
-	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "https://"+e.Headers["host"]+e.RawPath, strings.NewReader(body))
+	event, err := functionurl.Sign(s.t.Context(), raw, nil, s.key(), time.Now())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, name := range []string{"content-type", "amz-sdk-invocation-id"} {
-		r.Header.Set(name, e.Headers[name])
-	}
-	s.sign(r, body, time.Now(), s.key())
-	for _, name := range []string{"authorization", "x-amz-date"} {
-		e.Headers[name] = r.Header.Get(name)
-	}
-	if raw, err = json.Marshal(e); err != nil {
-		s.t.Fatal(err)
-	}
-	return raw
+	return event
 }

@@ -6,11 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/google/uuid"
 
+	"postino/infra/functionurl"
 	"postino/shared/push"
 )
 
@@ -157,36 +157,15 @@ func (l *local) subscribe(endpoint string, got chan pushed) (topic, subscription
 }
 
 // signed is the event that a Function URL would make of a message's publication.
-func (l *local) signed(message, topic string) (event events.LambdaFunctionURLRequest) {
+func (l *local) signed(message, topic string) json.RawMessage {
 	l.t.Helper()
-	const host = "abc.lambda-url.us-east-1.on.aws"
-	caught := errors.New("the request is caught")
-	client := l.front(func(o *sns.Options) {
-		o.BaseEndpoint = aws.String("https://" + host)
-		o.HTTPClient = &http.Client{Transport: catch(func(r *http.Request) error {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				return err
-			}
-			event = events.LambdaFunctionURLRequest{Version: "2.0", RawPath: "/", Body: string(body), Headers: map[string]string{"host": host},
-				RequestContext: events.LambdaFunctionURLRequestContext{DomainName: host,
-					HTTP: events.LambdaFunctionURLRequestContextHTTPDescription{Method: http.MethodPost, Path: "/"}}}
-			for name, values := range r.Header {
-				event.Headers[strings.ToLower(name)] = strings.Join(values, ",")
-			}
-			return caught
-		})}
-	})
-	if _, err := client.Publish(l.t.Context(), &sns.PublishInput{TopicArn: &topic, Message: &message}); !errors.Is(err, caught) {
+	form := url.Values{"Action": {"Publish"}, "Version": {"2010-03-31"}, "TopicArn": {topic}, "Message": {message}}
+	event, err := functionurl.Call(l.t.Context(), form, l.key(), time.Now())
+	if err != nil {
 		l.t.Fatal(err)
 	}
 	return event
 }
-
-// catch looks at a request instead of sending it.
-type catch func(*http.Request) error
-
-func (c catch) RoundTrip(r *http.Request) (*http.Response, error) { return nil, c(r) }
 
 // call invokes a function in a container through the SDK. sam writes its answer
 // anew, with spaces that are not the function's.

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -41,6 +40,8 @@ type local struct {
 	t       *testing.T
 	config  aws.Config
 	outputs map[string]string
+	// file is the template that they run.
+	file string
 	// flags are the arguments that every `sam local` command gets.
 	flags []string
 	port  string
@@ -66,7 +67,8 @@ func built(t *testing.T) *local {
 	for _, o := range out.Stacks[0].Outputs {
 		l.outputs[*o.OutputKey] = *o.OutputValue
 	}
-	l.flags = append([]string{"--template", l.template(), "--env-vars", l.environments(forward(t, endpoint.Host)),
+	l.file = l.template()
+	l.flags = append([]string{"--template", l.file, "--env-vars", l.environments(forward(t, endpoint.Host)),
 		"--parameter-overrides", "Arch=" + map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH],
 		"--add-host", host + ":" + address()}, strings.Fields(os.Getenv("SAM_LOCAL_FLAGS"))...)
 	return l
@@ -135,13 +137,23 @@ func (l *local) output(name string) string {
 	return v
 }
 
-// front is a client of the deployed stack's front door, with the stack's own key.
-func (l *local) front(options ...func(*sns.Options)) *sns.Client {
+// front is a client of the deployed stack's front door.
+func (l *local) front() *sns.Client {
 	l.t.Helper()
-	key := credentials.NewStaticCredentialsProvider(os.Getenv("POSTINO_ACCESS_KEY_ID"), os.Getenv("POSTINO_SECRET_ACCESS_KEY"), "")
-	return sns.NewFromConfig(l.config, append([]func(*sns.Options){func(o *sns.Options) {
-		o.BaseEndpoint, o.Credentials = aws.String(l.output("EndpointUrl")), key
-	}}, options...)...)
+	return sns.NewFromConfig(l.config, func(o *sns.Options) {
+		o.BaseEndpoint = aws.String(l.output("EndpointUrl"))
+		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return l.key(), nil })
+	})
+}
+
+// key is the stack's own, which the front door asks for.
+func (l *local) key() aws.Credentials {
+	l.t.Helper()
+	k := aws.Credentials{AccessKeyID: os.Getenv("POSTINO_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("POSTINO_SECRET_ACCESS_KEY")}
+	if !k.HasKeys() {
+		l.t.Fatal("POSTINO_ACCESS_KEY_ID and POSTINO_SECRET_ACCESS_KEY are not set: run make sam-local")
+	}
+	return k
 }
 
 // sam prepares a `sam local` command. It removes its containers when it is told to
@@ -167,6 +179,16 @@ func (l *local) invoke(function, event string) (answer []byte, log string) {
 	}
 	lines := bytes.Split(bytes.TrimSpace(stdout.Bytes()), []byte("\n"))
 	return lines[len(lines)-1], stderr.String()
+}
+
+// event writes an event to a file.
+func (l *local) event(event []byte) (name string) {
+	l.t.Helper()
+	name = filepath.Join(l.t.TempDir(), "event.json")
+	if err := os.WriteFile(name, event, 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	return name
 }
 
 // forward listens on the containers' network alone and passes connections to the
