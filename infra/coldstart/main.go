@@ -5,6 +5,7 @@
 //
 //	make local-aws && eval "$(infra/local/sam.sh env)" && go run ./infra/coldstart
 //
+// What a function gets first is work, package first says which.
 // It keeps the figures in infra/coldstart/processes.json and writes docs/cold-start.md
 // of them and of containers.json, which infra/samlocal writes; with -page it writes
 // the page alone.
@@ -21,42 +22,56 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-
 	"postino/infra/coldstart/figures"
+	"postino/infra/coldstart/first"
 	"postino/infra/runtimeapi"
-	"postino/shared/aws/awscall"
 )
 
-// subjects are the functions with the event each gets first.
-var subjects = []struct{ name, output, event string }{
-	{"publish", "PublishFunctionName", "events/publish-function-url.json"},
-	{"fanout", "FanoutFunctionName", "events/fanout-sqs.json"},
-	{"deliver", "DeliverFunctionName", "events/deliver-sqs.json"},
-	{"redrive", "RedriveFunctionName", "events/redrive-sqs.json"},
+// subjects are the functions with the outputs that name them.
+var subjects = []struct{ name, output string }{
+	{"publish", "PublishFunctionName"},
+	{"fanout", "FanoutFunctionName"},
+	{"deliver", "DeliverFunctionName"},
+	{"redrive", "RedriveFunctionName"},
 }
 
+// settle is for what the stack still does after a push: it is to disturb no start.
+const settle = 100 * time.Millisecond
+
 func main() {
-	stack := flag.String("stack", "postino", "the deployed stack whose variables the functions get")
-	runs := flag.Int("runs", 21, "starts of each function")
-	pageAlone := flag.Bool("page", false, "write docs/cold-start.md of the figures that are there")
+	var o options
+	flag.StringVar(&o.stack, "stack", "postino", "the deployed stack whose variables the functions get")
+	flag.IntVar(&o.runs, "runs", 21, "starts of each function")
+	flag.StringVar(&o.into, "into", "", "a folder that gets the figures and the page, instead of the repository")
+	flag.BoolVar(&o.pageAlone, "page", false, "write docs/cold-start.md of the figures that are there")
 	flag.Parse()
-	err := run(context.Background(), *stack, *runs, *pageAlone)
+	err := run(context.Background(), o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "coldstart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, stack string, runs int, pageAlone bool) error {
+type options struct {
+	stack     string
+	runs      int
+	into      string
+	pageAlone bool
+}
+
+// run must be called in the repository's root.
+func run(ctx context.Context, o options) error {
+	file, pageFile := "infra/coldstart/processes.json", "docs/cold-start.md"
+	if o.into != "" {
+		file, pageFile = filepath.Join(o.into, filepath.Base(file)), filepath.Join(o.into, filepath.Base(pageFile))
+	}
 	var missed error
-	if !pageAlone {
-		processes, err := measure(ctx, stack, runs)
+	if !o.pageAlone {
+		processes, err := measure(ctx, o.stack, o.runs)
 		if err != nil {
 			return err
 		}
-		if err := processes.Write("infra/coldstart/processes.json"); err != nil {
+		if err := processes.Write(file); err != nil {
 			return err
 		}
 		fmt.Print(processes.Table())
@@ -64,11 +79,11 @@ func run(ctx context.Context, stack string, runs int, pageAlone bool) error {
 			missed = errors.New("these miss a target: " + strings.Join(names, ", "))
 		}
 	}
-	page, err := page("infra/coldstart")
+	page, err := page(file, "infra/coldstart/containers.json")
 	if err != nil {
 		return err
 	}
-	return errors.Join(missed, os.WriteFile("docs/cold-start.md", []byte(page), 0o644)) //nolint:gosec // a page for everybody
+	return errors.Join(missed, os.WriteFile(pageFile, []byte(page), 0o644)) //nolint:gosec // a page for everybody
 }
 
 // measure starts hello and each function in turns, so that what else the machine
@@ -82,55 +97,75 @@ func measure(ctx context.Context, stack string, runs int) (f figures.Figures, er
 	if err := build(bin); err != nil {
 		return f, err
 	}
-	environment, err := deployed(ctx, stack)
+	d, err := find(ctx, stack)
 	if err != nil {
 		return f, err
 	}
-	f = figures.Figures{Machine: figures.Machine(), Functions: []figures.Function{{Name: figures.Hello}}}
-	binaries, events, variables := []string{"hello"}, [][]byte{[]byte(`{}`)}, [][]string{nil}
-	for _, s := range subjects {
-		event, err := os.ReadFile(s.event)
-		if err != nil {
-			return f, err
-		}
-		f.Functions = append(f.Functions, figures.Function{Name: s.name})
-		binaries, events, variables = append(binaries, s.name), append(events, event), append(variables, environment[s.output])
+	topic, err := first.Subscribe(ctx, d.settings, d.outputs, d.key, "127.0.0.1")
+	if err != nil {
+		return f, err
 	}
-	for i := range f.Functions {
-		info, err := os.Stat(filepath.Join(bin, binaries[i]))
+	defer func() { err = errors.Join(err, topic.Close()) }()
+	all := []function{{path: filepath.Join(bin, "hello")}}
+	f = figures.Figures{Machine: figures.Machine(), Functions: []figures.Function{{Name: figures.Hello}}}
+	for _, s := range subjects {
+		all = append(all, function{path: filepath.Join(bin, s.name), env: d.variables[s.output], topic: topic})
+		f.Functions = append(f.Functions, figures.Function{Name: s.name})
+	}
+	for i, one := range all {
+		info, err := os.Stat(one.path)
 		if err != nil {
 			return f, err
 		}
 		f.Functions[i].Bytes = info.Size()
 	}
 	for range runs {
-		for i := range f.Functions {
-			if err := start(ctx, &f.Functions[i], filepath.Join(bin, binaries[i]), variables[i], events[i]); err != nil {
-				return f, fmt.Errorf("%s: %w", binaries[i], err)
+		for i, one := range all {
+			if err := one.start(ctx, &f.Functions[i]); err != nil {
+				return f, fmt.Errorf("%s: %w", f.Functions[i].Name, err)
 			}
+			time.Sleep(settle)
 		}
 	}
 	return f, nil
 }
 
-// start starts a function once and adds its times.
-func start(ctx context.Context, f *figures.Function, path string, env []string, event []byte) error {
+// function is one to be started, env its variables.
+type function struct {
+	path string
+	env  []string
+	// topic has its events, nil for hello, which takes anything.
+	topic *first.Topic
+}
+
+// start starts a function once and adds its times to f.
+func (one function) start(ctx context.Context, f *figures.Function) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	running, err := runtimeapi.Start(ctx, path, env)
+	running, err := runtimeapi.Start(ctx, one.path, one.env)
 	if err != nil {
 		return err
 	}
 	defer running.Stop()
-	began := time.Now()
-	a, err := running.Invoke(ctx, event)
+	var took time.Duration
+	invoke := func(event []byte) ([]byte, error) {
+		began := time.Now()
+		a, err := running.Invoke(ctx, event)
+		took = time.Since(began)
+		if err == nil && a.ErrorType != "" {
+			err = fmt.Errorf("it answers %s: %s", a.ErrorType, a.Body)
+		}
+		return a.Body, err
+	}
+	if one.topic == nil {
+		_, err = invoke([]byte(`{}`))
+	} else {
+		err = one.topic.Give(ctx, f.Name, invoke)
+	}
 	if err != nil {
 		return err
 	}
-	if a.ErrorType != "" {
-		return fmt.Errorf("it answers %s: %s", a.ErrorType, a.Body)
-	}
-	f.Init, f.First = append(f.Init, milliseconds(running.Init)), append(f.First, milliseconds(time.Since(began)))
+	f.Init, f.First = append(f.Init, milliseconds(running.Init)), append(f.First, milliseconds(took))
 	return nil
 }
 
@@ -146,30 +181,4 @@ func build(into string) error {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
 	return nil
-}
-
-// deployed gives the variables of each function, by the output that names it.
-func deployed(ctx context.Context, stack string) (map[string][]string, error) {
-	settings, err := awscall.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out, err := cloudformation.NewFromConfig(settings).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &stack})
-	if err != nil || len(out.Stacks) != 1 {
-		return nil, fmt.Errorf("the stack %s cannot be found: %w; deploy it with make local-aws", stack, err)
-	}
-	variables := map[string][]string{}
-	for _, o := range out.Stacks[0].Outputs {
-		if !strings.HasSuffix(*o.OutputKey, "FunctionName") {
-			continue
-		}
-		f, err := lambda.NewFromConfig(settings).GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: o.OutputValue})
-		if err != nil {
-			return nil, err
-		}
-		for name, value := range f.Environment.Variables {
-			variables[*o.OutputKey] = append(variables[*o.OutputKey], name+"="+value)
-		}
-	}
-	return variables, nil
 }

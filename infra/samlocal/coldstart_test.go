@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"postino/infra/coldstart/figures"
+	"postino/infra/coldstart/first"
 )
 
 var (
@@ -31,21 +32,23 @@ func TestAContainersColdStartIsHardlyLongerThanThatOfAFunctionThatDoesNothing(t 
 	t.Setenv("SAM_CLI_RIE_DEV", "1")
 	l := built(t)
 	l.hello()
-	subjects := []struct{ name, event string }{
-		{"Hello", "publish-direct.json"}, {"Publish", "publish-function-url.json"},
-		{"Fanout", "fanout-sqs.json"}, {"Deliver", "deliver-sqs.json"}, {"Redrive", "redrive-sqs.json"},
+	topic, err := first.Subscribe(t.Context(), l.config, l.outputs, l.key(), address())
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := topic.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	subjects := []string{"Hello", "Publish", "Fanout", "Deliver", "Redrive"}
 	f := figures.Figures{Machine: figures.Machine(), Functions: make([]figures.Function, len(subjects))}
 	for range *colds { // in turns, so that what else the machine does hits all
-		for i, s := range subjects {
-			event, err := filepath.Abs(filepath.Join("../../events", s.event))
-			if err != nil {
-				t.Fatal(err)
-			}
-			initial, first := l.coldly(s.name, event)
+		for i, name := range subjects {
+			initial, took := l.coldly(name, topic)
 			one := &f.Functions[i]
-			one.Name = strings.ToLower(s.name)
-			one.Init, one.First = append(one.Init, initial), append(one.First, first)
+			one.Name = strings.ToLower(name)
+			one.Init, one.First = append(one.Init, initial), append(one.First, took)
 		}
 	}
 	f.Functions[0].Name = figures.Hello
@@ -68,37 +71,51 @@ func (l *local) hello() {
 	if out, err := c.CombinedOutput(); err != nil {
 		l.t.Fatalf("%v: %s", err, out)
 	}
-	name := l.flags[1]
-	b, err := os.ReadFile(name)
+	b, err := os.ReadFile(l.file)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	more := "\nResources:\n  HelloFunction:\n    Type: AWS::Serverless::Function\n    Properties:\n      CodeUri: " + folder + "\n"
-	if err := os.WriteFile(name, bytes.Replace(b, []byte("\nResources:\n"), []byte(more), 1), 0o600); err != nil {
+	marker := []byte("\nResources:\n")
+	if bytes.Count(b, marker) != 1 {
+		l.t.Fatalf("%s has no place for a function more", l.file)
+	}
+	more := "  HelloFunction:\n    Type: AWS::Serverless::Function\n    Properties:\n      CodeUri: " + folder + "\n"
+	if err := os.WriteFile(l.file, bytes.Replace(b, marker, append(marker, more...), 1), 0o600); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-// coldly invokes a function in a new container and gives what the runtime emulator
-// tells of it, in milliseconds. sam listens to a container only after it has started
-// it and may miss the first lines: then another one is started.
-func (l *local) coldly(function, event string) (initial, first float64) {
+// coldly has a function do its first work in a new container and gives what the
+// runtime emulator tells of it, in milliseconds. sam listens to a container only after
+// it has started it and may miss the first lines: then another one is started.
+func (l *local) coldly(function string, topic *first.Topic) (initial, took float64) {
 	l.t.Helper()
 	var log string
 	for range 5 {
-		_, log = l.invoke(function, event)
+		invoke := func(event []byte) (answer []byte, err error) {
+			answer, log = l.invoke(function, l.event(event))
+			return answer, nil
+		}
+		var err error
+		if function == "Hello" { // which takes anything
+			_, err = invoke([]byte(`{}`))
+		} else {
+			err = topic.Give(l.t.Context(), strings.ToLower(function), invoke)
+		}
+		if err != nil {
+			l.t.Fatalf("%s: %v\n%s", function, err, log)
+		}
 		i, f := initTook.FindStringSubmatch(log), invokeTook.FindStringSubmatch(log)
 		if i == nil || f == nil {
 			continue
 		}
-		initial, err := strconv.ParseFloat(i[1], 64)
-		if err != nil {
+		if initial, err = strconv.ParseFloat(i[1], 64); err != nil {
 			l.t.Fatal(err)
 		}
-		if first, err = strconv.ParseFloat(f[1], 64); err != nil {
+		if took, err = strconv.ParseFloat(f[1], 64); err != nil {
 			l.t.Fatal(err)
 		}
-		return initial, first
+		return initial, took
 	}
 	l.t.Fatalf("%s's times are not told: %s", function, log)
 	return 0, 0
