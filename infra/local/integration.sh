@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Deploys the stack to emulated AWS, tests it from outside, runs the adapters' suites
-# and the cost scenarios on the same emulator, compares the functions' permissions
-# with what they did, and stops everything.
+# and the cost scenarios on the same emulator, measures a few cold starts, compares the
+# functions' permissions with what they did, and stops everything.
 #
 #   infra/local/integration.sh PORT   the emulator's port; the deployment test's own takes the next
 set -euo pipefail
@@ -46,6 +46,8 @@ begin "make deploy's test or the adapters' suites" watched ministack "$port" bus
 beside=$begun
 step "the integration test" watched ministack "$port" "$go" test -count=1 -timeout 15m -tags integration ./infra/integration/
 ended "$beside" || { echo "make deploy's test or the adapters' suites failed" >&2; exit 1; }
+# Times, which nothing of this script's disturbs any more.
+step "the measuring of cold starts" watched ministack "$port" "$go" test -count=1 -timeout 5m -tags integration ./infra/coldstart/
 POSTINO_CALLS=$(infra/local/ministack.sh calls "$port")
 export POSTINO_CALLS
 step "the comparison of permissions" "$go" test -count=1 -tags integration ./infra/permissions/
