@@ -2,8 +2,9 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-GO        ?= go
-PYTHON    ?= python3
+# To the scripts through the environment, where quotes stay what they are.
+export GO     ?= go
+export PYTHON ?= python3
 CACHE     := .cache
 VENV      := $(CACHE)/venv
 VALIDATORS := $(CACHE)/validators
@@ -28,7 +29,7 @@ run: build ## serve on LISTEN (127.0.0.1:4575) with a demonstration; Ctrl-C stop
 	@exec bin/postino serve --demo --data data --listen $(LISTEN)
 
 test: ## lint, unit tests under the race detector, real SDKs, signatures, the deployed stack; CI runs it and test-stacks
-	@GO='$(GO)' PYTHON='$(PYTHON)' MAKE='$(MAKE)' infra/test.sh "$$TEST_AWS_PORT" lint race sdktest validators
+	@MAKE='$(MAKE)' infra/test.sh "$$TEST_AWS_PORT" lint race sdktest validators
 	@echo "postino: all tests passed"
 
 # These packages' tests run the go command, whose inputs the test cache does not
@@ -56,7 +57,7 @@ lint: $(LINT) ## go vet, golangci-lint, and cfn-lint for the template
 	$(GO) vet -tags integration ./infra/...
 	$(GO) vet -tags samlocal ./infra/samlocal
 	$(LINT) run --allow-parallel-runners ./...
-	PYTHON='$(PYTHON)' infra/local/sam.sh lint
+	infra/local/sam.sh lint
 
 $(LINT):
 	@mkdir -p $(CACHE)/bin
@@ -71,7 +72,7 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	  done; done
 
 sdktest: build ## boto3, the AWS CLI and Python's signature validators against a live server
-	PYTHON='$(PYTHON)' VENV='$(VENV)' infra/sdktest/run
+	VENV='$(VENV)' infra/sdktest/run
 
 validators: ## npm's signature validators; where there is no npm, sdktest's alone
 ifeq ($(and $(shell command -v npm),$(shell command -v node)),)
@@ -101,20 +102,20 @@ bench-quick: build ## the same in half a minute: shows that it works, its figure
 
 export BENCH_AWS_PORT ?= 4572
 bench-aws: ## load on the stack deployed to emulated AWS; rewrites docs/performance-aws.md (2 to 4 minutes, wants a quiet machine)
-	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md --figures infra/bench/aws.json
+	@infra/local/benchaws.sh "$$BENCH_AWS_PORT" --markdown docs/performance-aws.md --figures infra/bench/aws.json
 
 cost: ## rewrite docs/cost.md from the counts and prices of infra/cost
 	$(GO) run ./infra/cost
 
 export COST_PORT ?= 4573
 cost-counts: ## count anew, on emulated AWS of its own; rewrites infra/cost/counts.json and docs/cost.md (1 minute)
-	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/costcounts.sh "$$COST_PORT"
+	@infra/local/costcounts.sh "$$COST_PORT"
 	@$(MAKE) -s cost
 
 # STACK is ministack, or localemu, which needs Python 3.12; make deploy's is another.
 export LOCAL_AWS_PORT ?= 4566
 local-aws: ## emulated AWS (STACK=ministack or localemu) on loopback with the stack deployed by sam; prints what to export
-	@GO='$(GO)' PYTHON='$(PYTHON)' EMULATOR="$$STACK" infra/local/sam.sh up "$$LOCAL_AWS_PORT"
+	@EMULATOR="$$STACK" infra/local/sam.sh up "$$LOCAL_AWS_PORT"
 
 local-aws-down: ## stop it with everything it started
 	@infra/local/sam.sh down "$$LOCAL_AWS_PORT"
@@ -122,29 +123,29 @@ local-aws-down: ## stop it with everything it started
 # Ports of its own, this one and the next: a stack that somebody works with stays as it is.
 export TEST_AWS_PORT ?= 4567
 integration: ## deploy to emulated AWS, test the stack from outside, stop it (4 minutes)
-	@GO='$(GO)' PYTHON='$(PYTHON)' infra/local/integration.sh "$$TEST_AWS_PORT"
+	@infra/local/integration.sh "$$TEST_AWS_PORT"
 
 export STACKS_PORT ?= 4570
 test-stacks: ## the suite on LocalEmu, the second emulator, and the functions in containers (6 minutes)
-	@PYTHON='$(PYTHON)' GO='$(GO)' MAKE='$(MAKE)' infra/local/test-stacks.sh "$$STACKS_PORT"
+	@MAKE='$(MAKE)' infra/local/test-stacks.sh "$$STACKS_PORT"
 
 soak: ## integration and test-stacks five times in a row, to the first failure (50 minutes)
 	@for n in 1 2 3 4 5; do echo "== $$n of 5"; $(MAKE) -s integration test-stacks || exit 1; done
 
 sam-local: ## the functions in containers under sam local, beside a stack on emulated AWS (3 minutes)
-	@PYTHON='$(PYTHON)' GO='$(GO)' infra/samlocal/run "$$STACKS_PORT"
+	@infra/samlocal/run "$$STACKS_PORT"
 
 # Wants make local-aws first: the functions get the variables of that stack.
 coldstart: ## measure how long the functions take to start; rewrites docs/cold-start.md
 	@set -e; environment=$$(infra/local/sam.sh env "$$LOCAL_AWS_PORT"); eval "$$environment"; $(GO) run ./infra/coldstart
 
 coldstart-containers: ## the same in containers under sam local (3 minutes, as root on Linux)
-	@PYTHON='$(PYTHON)' GO='$(GO)' infra/samlocal/run "$$STACKS_PORT" -run ColdStart -colds=21 -figures='$(CURDIR)/infra/coldstart/containers.json'
+	@infra/samlocal/run "$$STACKS_PORT" -run ColdStart -colds=21 -figures='$(CURDIR)/infra/coldstart/containers.json'
 	@$(GO) run ./infra/coldstart -page
 
 # STACK, REGION and PARAMETERS come through the environment, where quotes stay what they are.
 deploy: ## build and deploy into your AWS account: STACK=postino REGION=… PARAMETERS="Name=Value …"
-	@PYTHON='$(PYTHON)' MAKE='$(MAKE)' infra/deploy.sh
+	@MAKE='$(MAKE)' infra/deploy.sh
 
 clean: ## stop what runs, and remove what was built and installed here
 	@for run in $(CACHE)/ministack-run/* $(CACHE)/localemu-run/*; do \

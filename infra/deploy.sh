@@ -68,6 +68,8 @@ for word in words:
         sys.exit(f"make deploy: PARAMETERS has {word!r}, which is not Name=Value")
     if name not in known:
         sys.exit(f"make deploy: template.yaml has no parameter {name}: it has " + ", ".join(sorted(known)))
+    if "\n" in value:
+        sys.exit(f"make deploy: the value of {name} has a line break: write it in one line")
     if '\\"' in value:
         sys.exit(f"make deploy: the value of {name} has a backslash before a quotation mark, which sam cannot pass on: write \\u0022 in JSON")
     print(name + '="' + value.replace('"', '\\"') + '"')

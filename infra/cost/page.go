@@ -93,16 +93,18 @@ func beside(all []Counted, p Prices) string {
 SNS bills $%.2f a million publishes and $%.2f a million HTTP deliveries, retries
 included; egress is billed there too, and its delivery-status logs.
 
-| a million first deliveries | Postino, batches of 10 | Postino, one by one | SNS |
-|---|---|---|---|
-| fan-out 10, before logs and egress | $%.2f | $%.2f | $%.2f |
-| fan-out 1, before logs and egress | $%.2f | $%.2f | $%.2f |
+| a million first deliveries | Postino, batches of 10 | the same, caches cold | Postino, one by one | SNS |
+|---|---|---|---|---|
+| fan-out 10, before logs and egress | $%.2f | $%.2f | $%.2f | $%.2f |
+| fan-out 1, before logs and egress | $%.2f | $%.2f | $%.2f | $%.2f |
 
 SNS costs nothing while nothing happens and is cheaper for messages that come one
-by one, for endpoints that fail much, and for large ones. Postino is for what SNS
+by one, for endpoints that fail much, for large messages, and at fan-out 1 where
+caches are cold. Postino is for what SNS
 does not let you see, change or own; the sums say what that costs.
 `, p.SNS.PublishPerMillion, p.SNS.DeliveryPerMillion,
-		dollars("first-10"), dollars("first-10-alone"), sns(10), dollars("first-1"), dollars("first-1-alone"), sns(1))
+		dollars("first-10"), dollars("first-10-cold"), dollars("first-10-alone"), sns(10),
+		dollars("first-1"), dollars("first-1-cold"), dollars("first-1-alone"), sns(1))
 }
 
 func idle(p Prices) string {

@@ -24,6 +24,7 @@ func TestDeploySaysInOneLineWhatIsMissingBeforeItBuilds(t *testing.T) {
 		"a parameter that isn't":  {map[string]string{"PARAMETERS": "Colour=blue"}, "template.yaml has no parameter Colour"},
 		"a word without a value":  {map[string]string{"PARAMETERS": "Trace"}, "which is not Name=Value"},
 		"a quote that stays open": {map[string]string{"PARAMETERS": "EventPattern='{"}, "PARAMETERS cannot be read"},
+		"a value in two lines":    {map[string]string{"PARAMETERS": "EventPattern='{\"a\":\n[1]}'"}, "the value of EventPattern has a line break: write it in one line"},
 		"what sam cannot pass on": {map[string]string{"PARAMETERS": `EventPattern='{"a":["\""]}'`}, "a backslash before a quotation mark"},
 	} {
 		t.Run(name, func(t *testing.T) {

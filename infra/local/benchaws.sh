@@ -5,7 +5,7 @@
 #   infra/local/benchaws.sh PORT FLAGS...   the emulator's port, then flags of bench aws
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-port=${1:?the port of the emulator}
+port=${1-}
 . infra/local/port.sh
 is_port "$port"
 shift

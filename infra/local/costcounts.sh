@@ -5,7 +5,7 @@
 #   infra/local/costcounts.sh PORT   the emulator's port
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-port=${1:?the port of the emulator}
+port=${1-}
 . infra/local/port.sh
 is_port "$port"
 go=${GO:-go}

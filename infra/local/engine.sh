@@ -79,11 +79,12 @@ ours() {
   echo "$pid"
 }
 
-# started prints the pids of everything the engine has started: its programs carry
-# the folder in their command lines, and the shims' children are the containers.
+# started prints the pids of everything the engine has started: its programs, which
+# carry the folder in their command lines too, and the shims' children, the containers.
 started() {
   local pid
   for pid in $({ grep -lsF -f <(echo "$run/") /proc/[0-9]*/cmdline || true; } | cut -d/ -f3); do
+    [[ $(readlink "/proc/$pid/exe") == "$programs"/* ]] || continue # somebody reads its log, say
     echo "$pid"
     cat "/proc/$pid/task/$pid/children" 2>/dev/null || true
   done | tr -s ' ' '\n' | sort -u
@@ -92,6 +93,8 @@ started() {
 start() {
   ours >/dev/null && healthy && { environment; return; }
   needs
+  exec 9>"$cache/engine.lock"
+  ! command -v flock >/dev/null || flock 9
   install
   stop # what a killed one has left
   mkdir -p "$run"
@@ -101,7 +104,7 @@ start() {
   with ip link add "$bridge" type bridge && with ip addr add "$address/24" dev "$bridge" && with ip link set "$bridge" up ||
     fail "the network $bridge could not be made (see above): the engine needs CAP_NET_ADMIN"
   with setsid dockerd --host "unix://$socket" --data-root "$run/data" --exec-root "$run/exec" --pidfile "$pidfile" \
-    --bridge "$bridge" --iptables=false --ip6tables=false --ip-masq=false </dev/null >"$run/log" 2>&1 &
+    --bridge "$bridge" --iptables=false --ip6tables=false --ip-masq=false </dev/null >"$run/log" 2>&1 9>&- &
   local starting=$!
   for _ in $(seq 300); do
     healthy && { image; environment; return; }

@@ -10,14 +10,16 @@ run=$root/.cache/$name-run/$port
 venv=$root/.cache/$name
 pidfile=$run/pid
 
+# within SECONDS COMMAND... ends a command that takes longer, where the system can.
+within() {
+  if command -v timeout >/dev/null; then timeout "$@"; else "${@:2}"; fi
+}
+
 # request METHOD PATH succeeds when the emulator answers 200 within ten seconds.
 request() {
-  local status
-  exec 3<>"/dev/tcp/127.0.0.1/$port" || return 1
-  printf '%s %s HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n' "$1" "$2" >&3
-  read -r -t 10 status <&3 || status=
-  exec 3<&-
-  [[ $status == *" 200"* ]]
+  within 10 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0" || exit 1
+    printf "%s %s HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n" "$1" "$2" >&3
+    read -r -t 10 status <&3 && [[ $status == *" 200"* ]]' "$port" "$1" "$2"
 } 2>/dev/null
 
 # ours prints the running emulator's pid. The command line is compared, and where it
@@ -42,7 +44,12 @@ started() {
   fi
 }
 
-taken() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+# taken also where whoever has the port accepts nobody any more.
+taken() {
+  local code=0
+  within 3 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0"' "$port" 2>/dev/null || code=$?
+  ((code == 0 || code == 124))
+}
 
 # vacant fails where somebody else has the port. Of the other emulator it removes
 # what one that has died has left.
@@ -65,8 +72,8 @@ vacant() {
 # alone_with_port waits for another start on this port to end, of either emulator,
 # where the system can.
 alone_with_port() {
+  writable "$root/.cache"
   command -v flock >/dev/null || return 0
-  mkdir -p "$root/.cache"
   exec 9>"$root/.cache/$port.lock"
   flock 9
 }
@@ -76,11 +83,17 @@ alone_with_port() {
 begin() {
   rm -rf "$run"
   mkdir -p "$run/tmp"
-  env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "$@" </dev/null >"$run/log" 2>&1 9>&- &
-  echo $! >"$pidfile"
+  trap 'kill -KILL ${!:-} 2>/dev/null || true; end; exit 130' INT
+  trap 'kill -KILL ${!:-} 2>/dev/null || true; end; exit 143' TERM HUP
+  env -i PATH="$PATH" HOME="$run" TMPDIR="$run/tmp" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "$@" </dev/null >"$run/log" 2>&1 8>&- 9>&- &
+  if ! echo $! >"$pidfile"; then
+    kill -KILL $!
+    echo "nothing can be written into $run: is the disk full?" >&2
+    exit 1
+  fi
   for _ in $(seq 600); do
-    healthy && return
-    ours >/dev/null || break
+    healthy && { trap - INT TERM HUP; return; }
+    kill -0 $! 2>/dev/null || break
     sleep 0.1
   done
   echo "$what did not start; the end of $run/log:" >&2

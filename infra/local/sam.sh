@@ -17,7 +17,7 @@ VERSION=1.170.0
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 venv=$root/.cache/sam
 command=${1:-}
-port=${2:-4566}
+port=${2-4566}
 . "$root/infra/local/port.sh"
 is_port "$port"
 emulator=${EMULATOR:-}
@@ -119,6 +119,12 @@ given_up() {
 
 up() {
   command -v "${GO:-go}" >/dev/null || { echo "${GO:-go} is not installed: install Go 1.26 or later, the functions are built with it" >&2; exit 1; }
+  writable "$root/.cache"
+  exec 8>"$root/.cache/$port.up.lock"
+  if command -v flock >/dev/null && ! flock -n 8; then
+    echo "another deployment to port $port is under way: wait for it, or choose another port (with make: LOCAL_AWS_PORT)" >&2
+    exit 1
+  fi
   "$root/infra/local/$emulator.sh" alive "$port" 2>/dev/null && before=yes || before=
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
@@ -149,7 +155,7 @@ up() {
 
 environment() {
   local endpoint=
-  [[ ! -s $keyfile ]] || endpoint=$(output EndpointUrl 2>/dev/null) || endpoint=
+  [[ ! -s $keyfile ]] || ! "$root/infra/local/$emulator.sh" alive "$port" 2>/dev/null || endpoint=$(output EndpointUrl 2>/dev/null) || endpoint=
   [[ -n $endpoint ]] || { echo "no stack is up on port $port: infra/local/sam.sh up $port" >&2; exit 1; }
   cat <<END
 unset AWS_PROFILE AWS_SESSION_TOKEN

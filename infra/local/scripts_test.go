@@ -83,6 +83,7 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove("../../.cache/" + port + ".lock") }) // nobody comes back to this port
+	others := foreign(t)
 	noPython := map[string]string{"python3": no, "python3.12": no, "python3.13": no, "python3.14": no}
 	for name, c := range map[string]struct {
 		commands  map[string]string
@@ -92,6 +93,7 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 	}{
 		"MiniStack's port is taken": {nil, nil, []string{"ministack.sh", "start", port}, "port " + port + " is taken"},
 		"LocalEmu's port is taken":  {nil, nil, []string{"localemu.sh", "start", port}, "port " + port + " is taken"},
+		"the port is LocalEmu's":    {nil, nil, []string{"ministack.sh", "start", others}, "the other emulator, localemu, runs on port " + others},
 		"no Python that LocalEmu runs on": {noPython, []string{"PYTHON=", "PYENV_ROOT=/nowhere"}, []string{"localemu.sh", "python"},
 			"LocalEmu needs Python 3.12 or later"},
 		"a port above all":          {nil, nil, []string{"sam.sh", "up", "99999"}, "99999 is no port: give a number from 1 to 65535"},
@@ -100,6 +102,8 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 		"MiniStack on no port":      {nil, nil, []string{"ministack.sh", "start", "65536"}, "65536 is no port"},
 		"LocalEmu on no port":       {nil, nil, []string{"localemu.sh", "start", "-1"}, "-1 is no port"},
 		"tests on no port":          {nil, nil, []string{"integration.sh", "99999"}, "99999 is no port"},
+		"tests on an empty port":    {nil, nil, []string{"integration.sh", ""}, "nothing is no port"},
+		"an empty port to stop":     {nil, nil, []string{"sam.sh", "down", ""}, "nothing is no port"},
 		"the benchmark on no port":  {nil, nil, []string{"benchaws.sh", "99999"}, "99999 is no port"},
 		"the counting on no port":   {nil, nil, []string{"costcounts.sh", "99999"}, "99999 is no port"},
 		"no port after tests' last": {nil, nil, []string{"integration.sh", "65535"}, "65536 is no port"},
@@ -126,6 +130,28 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// foreign is a port that is in use, by LocalEmu for all that the scripts can tell.
+func foreign(t *testing.T) (port string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, port, err = net.SplitHostPort(l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	run := "../../.cache/localemu-run/" + port
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = l.Close()
+		_ = os.Remove(run)
+		_ = os.Remove("../../.cache/" + port + ".lock")
+	})
+	return port
 }
 
 func TestWhatDoesNotRunIsAFailureInCIAlone(t *testing.T) {

@@ -6,7 +6,7 @@
 #   infra/local/test-stacks.sh PORT   LocalEmu's; the containers' emulator takes the next
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-port=${1:?the port of the emulator}
+port=${1-}
 . infra/local/port.sh
 is_port "$port"
 is_port "$((port + 1))"

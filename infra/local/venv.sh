@@ -15,7 +15,10 @@ python=${PYTHON:-python3}
 # kill -9 that goes on without its lock.
 installing=$folder.installing
 
-installed() { [[ -f $folder/.version && $(<"$folder/.version") == "$version" ]]; }
+. "$(dirname "${BASH_SOURCE[0]}")/port.sh"
+
+# A Python that has gone since is none.
+installed() { [[ -x $folder/bin/python && -f $folder/.version && $(<"$folder/.version") == "$version" ]]; }
 fail() { echo "$1" >&2; exit 1; }
 
 installed && exit 0
@@ -34,7 +37,7 @@ end() {
   return 0
 }
 
-mkdir -p "$(dirname "$folder")"
+writable "$(dirname "$folder")"
 exec 9>>"$installing"
 if command -v flock >/dev/null && ! flock -n 9; then
   echo "waiting for another install into $folder" >&2

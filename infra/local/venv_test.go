@@ -18,7 +18,7 @@ func stub(t *testing.T, pip string) (python string) {
 	python = filepath.Join(t.TempDir(), "python")
 	script := `#!/bin/sh
 [ "$1" = -m ] || exit 0
-mkdir -p "$3/bin" && printf '#!/bin/sh\n%s\n' '` + pip + `' >"$3/bin/pip" && chmod +x "$3/bin/pip"
+mkdir -p "$3/bin" && touch "$3/bin/python" && chmod +x "$3/bin/python" && printf '#!/bin/sh\n%s\n' '` + pip + `' >"$3/bin/pip" && chmod +x "$3/bin/pip"
 `
 	if err := os.WriteFile(python, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
@@ -49,11 +49,12 @@ func TestAnInstallThatWasKilledIsMadeAnew(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "program")
 	began := filepath.Join(t.TempDir(), "began")
 	c := exec.Command("./venv.sh", folder, "1.0", "a program", "program==1.0")
-	c.Env = append(os.Environ(), "PYTHON="+stub(t, "echo $$ >"+began+".new; mv "+began+".new "+began+"; exec sleep 1000 "+folder))
+	c.Env = append(os.Environ(), "PYTHON="+stub(t, "echo $$ >"+began+".new; mv "+began+".new "+began+"; sleep 1000"))
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	pip := pid(t, began)
+	t.Cleanup(func() { _ = syscall.Kill(-pip, syscall.SIGKILL) }) // of a test that has failed
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -74,16 +75,15 @@ func TestAnInstallWaitsForNobodyElsesProcessAndEndsNone(t *testing.T) {
 	if err := foreign.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer foreign.Wait()         //nolint:errcheck // it is killed
-	defer foreign.Process.Kill() //nolint:errcheck // as above
+	t.Cleanup(func() { _ = foreign.Process.Kill(); _ = foreign.Wait() })
 	if err := os.WriteFile(folder+".installing", []byte(strconv.Itoa(foreign.Process.Pid)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if said, code := install(t, folder, "exit 0"); code != 0 {
 		t.Errorf("it exits %d and says %q", code, said)
 	}
-	if err := foreign.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("the other process: %v", err)
+	if ended, err := syscall.Wait4(foreign.Process.Pid, nil, syscall.WNOHANG, nil); ended != 0 || err != nil {
+		t.Errorf("the other process has been ended: %v", err)
 	}
 }
 
