@@ -5,13 +5,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
-// The engine is unpacked beside a copy of the script, by commands that are not the
-// real ones: nothing is downloaded and no network is made.
-func TestAnEngineWhoseUnpackingWasKilledIsUnpackedAnewWithStubs(t *testing.T) {
-	root, err := os.MkdirTemp("/tmp", "engine") // short: a socket's name is to lie in it
+// scripts puts a copy of the engine's scripts into a folder of their own, with a short
+// name: a socket's name is to lie in it.
+func scripts(t *testing.T) (root string) {
+	t.Helper()
+	root, err := os.MkdirTemp("/tmp", "engine")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +30,36 @@ func TestAnEngineWhoseUnpackingWasKilledIsUnpackedAnewWithStubs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return root
+}
+
+func TestTheEnginesEndIsNotThatOfWhoReadsItsLog(t *testing.T) {
+	root := scripts(t)
+	log := filepath.Join(root, ".cache/engine-run/log")
+	err := os.MkdirAll(filepath.Dir(log), 0o700)
+	if err == nil {
+		err = os.WriteFile(log, nil, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := exec.Command("tail", "-f", log) //nolint:gosec // the test's own
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reader.Process.Kill(); _ = reader.Wait() })
+	if out, err := exec.Command(filepath.Join(root, "infra/local/engine.sh"), "stop").CombinedOutput(); err != nil { //nolint:gosec // the copy
+		t.Errorf("%v: %s", err, out)
+	}
+	if ended, err := syscall.Wait4(reader.Process.Pid, nil, syscall.WNOHANG, nil); ended != 0 || err != nil {
+		t.Errorf("the reader has been ended: %v", err)
+	}
+}
+
+// The engine is unpacked beside a copy of the script, by commands that are not the
+// real ones: nothing is downloaded and no network is made.
+func TestAnEngineWhoseUnpackingWasKilledIsUnpackedAnewWithStubs(t *testing.T) {
+	root := scripts(t)
 	start := func(apt, dpkg string) string {
 		c := exec.Command(filepath.Join(root, "infra/local/engine.sh"), "start") //nolint:gosec // the copy
 		c.Env = append(os.Environ(), "PATH="+stubs(t, map[string]string{"uname": "echo Linux", "id": "echo 0", "apt-get": apt, "dpkg-deb": dpkg})+":"+os.Getenv("PATH"))

@@ -153,6 +153,20 @@ up() {
   example
 }
 
+down() {
+  local other others=
+  if [[ -d $run ]]; then
+    "$root/infra/local/$emulator.sh" stop "$port"
+    echo "$emulator on port $port is stopped" >&2
+    return
+  fi
+  "$root/infra/local/$emulator.sh" stop "$port"
+  for other in "$root"/.cache/{ministack,localemu}-run/*; do
+    [[ ! -d $other ]] || others+=" ${other##*/}"
+  done
+  echo "nothing was started on port $port${others:+; there is something on:$others}" >&2
+}
+
 environment() {
   local endpoint=
   [[ ! -s $keyfile ]] || ! "$root/infra/local/$emulator.sh" alive "$port" 2>/dev/null || endpoint=$(output EndpointUrl 2>/dev/null) || endpoint=
@@ -176,7 +190,7 @@ example() {
 
 Set these (infra/local/sam.sh env $port prints them again), then publish with one command:
 $command
-What was delivered: bin/postino deliveries list --stack $stack (make build). The end: make local-aws-down LOCAL_AWS_PORT=$port
+Nobody is subscribed yet: docs/local-stacks.md has a subscriber to try with. What failed or waits: bin/postino deliveries list --stack $stack (make build). The end: make local-aws-down LOCAL_AWS_PORT=$port
 END
 }
 
@@ -190,7 +204,7 @@ lint() {
 
 case $command in
   up) up ;;
-  down) "$root/infra/local/$emulator.sh" stop "$port" ;;
+  down) down ;;
   env) environment ;;
   sam) install; shift 2; become "${cli[@]}" "$@" ;;
   install) install ;;

@@ -11,7 +11,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // stubs is a folder of commands, each a line of shell.
@@ -152,6 +154,63 @@ func foreign(t *testing.T) (port string) {
 		_ = os.Remove("../../.cache/" + port + ".lock")
 	})
 	return port
+}
+
+func TestASecondDeploymentToAPortIsRefusedWhileOneIsUnderWay(t *testing.T) {
+	name := "../../.cache/1.up.lock"
+	first, err := os.Create(name)
+	if err == nil {
+		err = syscall.Flock(int(first.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(name) //nolint:errcheck // it was made above
+	defer first.Close()
+	said, code := run(t, nil, nil, "sam.sh", "up", "1")
+	if code == 0 || !strings.HasPrefix(said, "another deployment to port 1 is under way") || strings.Count(said, "\n") != 1 {
+		t.Errorf("it exits %d and says %q", code, said)
+	}
+}
+
+// Who has the port accepts nobody, and the system lets nobody wait for it any more.
+func TestAPortWhoseOwnerHangsIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), 0) }); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := false
+	for range 10 {
+		c, err := net.DialTimeout("tcp", l.Addr().String(), 300*time.Millisecond)
+		if err != nil {
+			full = true
+			break
+		}
+		defer c.Close()
+	}
+	if !full {
+		t.Fatal("the port takes everybody")
+	}
+	defer os.Remove("../../.cache/" + port + ".lock") //nolint:errcheck // nobody comes back to it
+	said, code := run(t, nil, nil, "ministack.sh", "start", port)
+	if code == 0 || !strings.HasPrefix(said, "port "+port+" is taken") || strings.Count(said, "\n") != 1 {
+		t.Errorf("it exits %d and says %q", code, said)
+	}
 }
 
 func TestWhatDoesNotRunIsAFailureInCIAlone(t *testing.T) {
