@@ -26,7 +26,7 @@ bin/postino: $(shell find cmd shared -name '*.go' -not -name '*_test.go') go.mod
 
 LISTEN ?= 127.0.0.1:4575
 run: build ## serve on LISTEN (127.0.0.1:4575) with a demonstration; Ctrl-C stops it
-	@exec bin/postino serve --demo --data data --listen $(LISTEN)
+	@exec bin/postino serve --demo --data "$${POSTINO_DATA:-data}" --listen $(LISTEN)
 
 test: ## lint, unit tests under the race detector, real SDKs, signatures, the deployed stack; CI runs it and test-stacks
 	@MAKE='$(MAKE)' infra/test.sh "$$TEST_AWS_PORT" lint race sdktest validators
