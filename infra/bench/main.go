@@ -70,11 +70,12 @@ func runSuite(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintf(log, "bench: %v\n", err)
 		return 1
 	}
-	_, err = io.WriteString(out, r.page())
+	page := r.page()
+	_, err = io.WriteString(out, page)
 	if len(r.Broken) > 0 {
 		return 1
 	}
-	if err := errors.Join(err, keep(r.page(), *markdown, r, *figures)); err != nil {
+	if err := errors.Join(err, keep(page, *markdown, r, *figures)); err != nil {
 		fmt.Fprintf(log, "bench: %v\n", err)
 		return 1
 	}

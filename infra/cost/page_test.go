@@ -7,6 +7,20 @@ import (
 	"testing"
 )
 
+// measured are the prices and counts that the pages are made of.
+func measured(t *testing.T) (Prices, []Counted) {
+	t.Helper()
+	p, err := prices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := counts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, all
+}
+
 func TestThePageIsWhatCountsAndPricesMakeIt(t *testing.T) {
 	want, err := current()
 	if err != nil {
@@ -25,10 +39,7 @@ func TestThePageIsWhatCountsAndPricesMakeIt(t *testing.T) {
 }
 
 func TestEveryUnitHasAPrice(t *testing.T) {
-	p, err := prices()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, _ := measured(t)
 	for _, u := range Units {
 		if p.Unit[u] <= 0 {
 			t.Errorf("%s has no price", u)
@@ -55,14 +66,7 @@ func TestTheModelHasTheTemplatesMemory(t *testing.T) {
 }
 
 func TestThePromisedCostsAreMet(t *testing.T) {
-	p, err := prices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := counts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, all := measured(t)
 	listed, promised := map[string]bool{}, map[string]bool{}
 	for _, want := range targets {
 		listed[want.scenario] = true

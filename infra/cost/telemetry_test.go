@@ -9,14 +9,7 @@ import (
 // docs/telemetry.md says in short what the rows of docs/cost.md have of log bytes.
 // A row has its publishes too: at fan-out 1 one a delivery, at 10 a tenth of one.
 func TestTheLogBytesOfTheTelemetryPageAreThoseCounted(t *testing.T) {
-	p, err := prices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := counts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, all := measured(t)
 	bytes := func(name string) float64 { return find(all, name).Usage[LogByte] }
 	publish := (bytes("first-1") - bytes("first-10")) / (1 - 1.0/10)
 	alone := bytes("first-1-alone") - publish

@@ -154,13 +154,10 @@ up() {
 }
 
 down() {
-  local other others=
-  if [[ -d $run ]]; then
-    "$root/infra/local/$emulator.sh" stop "$port"
-    echo "$emulator on port $port is stopped" >&2
-    return
-  fi
+  local started= other others=
+  [[ ! -d $run ]] || started=yes
   "$root/infra/local/$emulator.sh" stop "$port"
+  [[ -z $started ]] || { echo "$emulator on port $port is stopped" >&2; return; }
   for other in "$root"/.cache/{ministack,localemu}-run/*; do
     [[ ! -d $other ]] || others+=" ${other##*/}"
   done

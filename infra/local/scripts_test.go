@@ -11,9 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // stubs is a folder of commands, each a line of shell.
@@ -67,24 +65,28 @@ func only(t *testing.T, commands map[string]string, programs ...string) string {
 // tooOld is a Python that says no when it is asked for its version.
 func tooOld(t *testing.T) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+no+"\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+	return filepath.Join(stubs(t, map[string]string{"python": no}), "python")
+}
+
+// listening is a port that somebody has until the test ends. A start on it leaves a
+// lock, which goes with it: nobody comes back to this port.
+func listening(t *testing.T) (l *net.TCPListener, port string) {
+	t.Helper()
+	a, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	return name
+	l = a.(*net.TCPListener)
+	port = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	t.Cleanup(func() {
+		_ = l.Close()
+		_ = os.Remove("../../.cache/" + port + ".lock")
+	})
+	return l, port
 }
 
 func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	_, port, err := net.SplitHostPort(taken.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.Remove("../../.cache/" + port + ".lock") }) // nobody comes back to this port
+	_, port := listening(t)
 	others := foreign(t)
 	noPython := map[string]string{"python3": no, "python3.12": no, "python3.13": no, "python3.14": no}
 	for name, c := range map[string]struct {
@@ -137,80 +139,13 @@ func TestWhatAScriptCannotDoItSaysInOneLine(t *testing.T) {
 // foreign is a port that is in use, by LocalEmu for all that the scripts can tell.
 func foreign(t *testing.T) (port string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, port, err = net.SplitHostPort(l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
+	_, port = listening(t)
 	run := "../../.cache/localemu-run/" + port
 	if err := os.MkdirAll(run, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = l.Close()
-		_ = os.Remove(run)
-		_ = os.Remove("../../.cache/" + port + ".lock")
-	})
+	t.Cleanup(func() { _ = os.Remove(run) })
 	return port
-}
-
-func TestASecondDeploymentToAPortIsRefusedWhileOneIsUnderWay(t *testing.T) {
-	name := "../../.cache/1.up.lock"
-	first, err := os.Create(name)
-	if err == nil {
-		err = syscall.Flock(int(first.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.Remove(name) //nolint:errcheck // it was made above
-	defer first.Close()
-	said, code := run(t, nil, nil, "sam.sh", "up", "1")
-	if code == 0 || !strings.HasPrefix(said, "another deployment to port 1 is under way") || strings.Count(said, "\n") != 1 {
-		t.Errorf("it exits %d and says %q", code, said)
-	}
-}
-
-// Who has the port accepts nobody, and the system lets nobody wait for it any more.
-func TestAPortWhoseOwnerHangsIsTaken(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := l.(*net.TCPListener).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), 0) }); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	full := false
-	for range 10 {
-		c, err := net.DialTimeout("tcp", l.Addr().String(), 300*time.Millisecond)
-		if err != nil {
-			full = true
-			break
-		}
-		defer c.Close()
-	}
-	if !full {
-		t.Fatal("the port takes everybody")
-	}
-	defer os.Remove("../../.cache/" + port + ".lock") //nolint:errcheck // nobody comes back to it
-	said, code := run(t, nil, nil, "ministack.sh", "start", port)
-	if code == 0 || !strings.HasPrefix(said, "port "+port+" is taken") || strings.Count(said, "\n") != 1 {
-		t.Errorf("it exits %d and says %q", code, said)
-	}
 }
 
 func TestWhatDoesNotRunIsAFailureInCIAlone(t *testing.T) {
